@@ -21,6 +21,8 @@ CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "300s"}
 MAX_RETRIES, RETRY_SECONDS = 3, 30
 LIST_SECONDS = 10.0
 REFUSALS = (401, 403)  # of HTTP
+# Codes of stores without space: of Ceph with status 403, of MinIO with 507 and 400.
+FULL = ("QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_REGION = "us-east-1"
 
@@ -141,6 +143,12 @@ def _describe_error(store: S3Store, url: str, error: Exception, is_begun: bool) 
     from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
     bucket = split_url(url)[0]
+    if any(f"<Code>{code}</Code>" in str(error) for code in FULL):
+        return MachineTrouble(
+            f"The bucket {bucket} has no space left.",
+            file=url,
+            remedy="Free some, and try again; what is complete is kept.",
+        )
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return BadInput(
             f"The bucket {bucket} refuses access with the given keys.",

@@ -9,6 +9,7 @@ from ppdm_core.attacks._attack import Attack
 from ppdm_core.model.attacker import AttackerView
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.model.release import PART
 from ppdm_core.numerics.kernel_model import is_resampled
 from ppdm_core.numerics.linear_map import has_map, has_noise
 
@@ -100,6 +101,10 @@ _NEEDS: dict[str, Need] = {
     ),
     "public.map": Need(
         lambda view: has_map(view.public), "a published linear map", Reason.NO_COMMON_COLUMN
+    ),
+    "public.part": Need(
+        lambda view: PART in view.public.facts,
+        "a part of a common release with other columns of the same persons (ppdm site)",
     ),
     "public.noise": Need(
         lambda view: has_noise(view.public),

@@ -42,6 +42,8 @@ from ppdm_core.metrics.naive_bayes_accuracy import NaiveBayesAccuracy
 from ppdm_core.metrics.neighbourhood_preservation import NeighbourhoodPreservation
 from ppdm_core.metrics.neural_network_accuracy import NeuralNetworkAccuracy
 from ppdm_core.metrics.norm_breach_rate import NormBreachRate
+from ppdm_core.metrics.order_guesses import OrderGuesses
+from ppdm_core.metrics.order_privacy import OrderPrivacy
 from ppdm_core.metrics.pair_rate import PairRate
 from ppdm_core.metrics.predictable_noise import PredictableNoise
 from ppdm_core.metrics.radius_knn_accuracy import RadiusKnnAccuracy
@@ -92,6 +94,8 @@ METRICS: dict[str, Metric] = {
     "closest_record": ClosestRecord(),
     "dapl_held_out": DaplHeldOut(),
     "dapl_plug_in": DaplPlugIn(),
+    "order_privacy": OrderPrivacy(),
+    "order_guesses": OrderGuesses(),
 }
 # Each of these is reported together with its deterioration, as knn_accuracy.deterioration.
 CLASSIFIERS = tuple(name for name, metric in METRICS.items() if isinstance(metric, Accuracy))

@@ -69,15 +69,21 @@ class _Metric(Protocol):
         """Return what the value of one person can be, at least and at most."""
         return self.bounds
 
+    def format_value(self, value: float) -> str:
+        """Return a value as a sentence shows it."""
+        return percent(value)
+
     def sentence(self, values: SentenceValues) -> str:
         """Return one sentence that states the value for a steward."""
         original = values.original
         return self.template.format(
             story=values.story,
-            value=percent(values.value),
-            baseline=percent(values.baseline),
+            value=self.format_value(values.value),
+            baseline=self.format_value(values.baseline),
             epsilon=f"{100 * values.epsilon:g} %",
-            original="" if original is None else self.original_phrase.format(percent(original)),
+            original=""
+            if original is None
+            else self.original_phrase.format(self.format_value(original)),
         ).strip()
 
 

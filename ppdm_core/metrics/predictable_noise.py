@@ -13,18 +13,22 @@ from ppdm_core.model.arrays import Floats
 _MAX_ROWS = 2_000  # consecutive ones: the order matters
 _MIN_ROWS = 20
 _LAGS = 6  # how many rows earlier
+_PERIODS = range(2, 11)  # rows in a group whose noise is drawn together
+_MIN_GROUPS = 4  # for each row of a group
 _SHIFTS = (-1, 0, 1)  # how many columns further left or right
 _SHUFFLES = 10
+_ROUNDING = 1e-9  # of a share
 _MAX_DEVIATIONS = 7.0  # of shuffled records from their largest share
 
 
 class PredictableNoise(ChanceMetric):
-    """Share of the noise of a row that follows from the noise of a row before it.
+    """Share of the noise of a row that follows from the noise of the rows before it.
 
     Noise from a simple recurrence, a curve or a table hides no record: an attacker who knows a few
-    records with their rows computes the noise of the rows that follow. The value is that of the
-    worst column; the baseline is what records that do not belong to the rows reach, or what the
-    order of the records themselves explains.
+    records with their rows computes the noise of the rows that follow. The same holds for the last
+    row of a group of consecutive rows whose noise cancels. The value is that of the worst column;
+    the baseline is what records that do not belong to the rows reach, or what the order of the
+    records themselves explains.
     """
 
     name = "predictable_noise"
@@ -49,7 +53,8 @@ class PredictableNoise(ChanceMetric):
         chance = shuffled.max(axis=0) + _MAX_DEVIATIONS * shuffled.std(axis=0)
         # If the records are in an order of their own, what was subtracted from them is, too.
         varies = X[:, np.ptp(X, axis=0) > 0.0]
-        bound = np.minimum(1.0, np.maximum(chance, measure_dependence(varies).max(initial=0.0)))
+        explained = measure_dependence(varies).max(initial=0.0)
+        bound = np.minimum(1.0, np.maximum(chance, explained) + _ROUNDING)
         worst = int(np.lexsort((-bound, shares - bound))[-1])
         return float(shares[worst]), float(bound[worst])
 
@@ -59,14 +64,17 @@ def measure_dependence(E: Floats) -> Floats:
 
     The rows are sorted by the earlier value. The closer the later values of neighbours in this
     order are, the better they are determined, whatever the shape of the relation is (the ratio of
-    von Neumann, on ranks). The best of several lags and neighbouring columns counts, and a linear
-    function of several earlier rows, which continues waves.
+    von Neumann, on ranks). The best of several lags and neighbouring columns counts, a linear
+    function of several earlier rows, which continues waves, and a linear function of the other
+    rows of a group, for groups of several sizes.
     """
     n, d = E.shape
     if n < _MIN_ROWS:
         return np.zeros(d)
     ranks = np.column_stack([rank(column) for column in E.T])
     best = np.array([fit_linear_recurrence(column) for column in E.T])
+    for period in _PERIODS:
+        best = np.maximum(best, fit_groups(E, period))
     for lag in range(1, _LAGS + 1):
         order = np.argsort(E[:-lag], axis=0, kind="stable")  # (n - lag, d)
         for shift in _SHIFTS:
@@ -90,6 +98,33 @@ def fit_linear_recurrence(values: Floats) -> float:
         return 1.0
     rest = float(np.sum((later - before @ weights) ** 2)) / total
     return max(0.0, 1.0 - rest * len(later) / (len(later) - _LAGS))
+
+
+def fit_groups(E: Floats, period: int) -> Floats:
+    """Return how well the other rows of a group determine its last row; (d,).
+
+    Groups have ``period`` rows: consecutive ones, from any first row, or those at the same place
+    of equal parts of the table. One linear function is fitted for all groups; the share of the
+    variance that it explains is corrected for chance.
+    """
+    best, count = np.zeros(E.shape[1]), (len(E) - period + 1) // period
+    if count < _MIN_GROUPS * period:
+        return best
+    centred = E - E.mean(axis=0)
+    scaled = centred / np.maximum(np.abs(centred).max(axis=0), 1e-300)
+    parts = scaled[: len(E) // period * period].reshape(period, -1, E.shape[1])
+    consecutive = (
+        scaled[start : start + count * period].reshape(count, period, -1) for start in range(period)
+    )
+    for groups in (parts.swapaxes(0, 1), *consecutive):  # (number of groups, period, d)
+        before, later = groups[:, :-1].transpose(2, 0, 1), groups[:, -1].T[..., None]
+        crossed = before.swapaxes(1, 2)
+        weights = np.linalg.pinv(crossed @ before, hermitian=True) @ (crossed @ later)
+        total = np.sum(later**2, axis=(1, 2))
+        rest = np.sum((later - before @ weights) ** 2, axis=(1, 2))
+        rest = np.divide(rest, total, out=np.zeros_like(rest), where=total > 0.0)
+        best = np.maximum(best, 1.0 - rest * len(groups) / (len(groups) - period + 1))
+    return best
 
 
 def rank(values: Floats) -> Floats:

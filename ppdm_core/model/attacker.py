@@ -126,6 +126,7 @@ class AttackerView:
     departure_batches: Batches | None = None  # None: no row disappeared since the last release
     leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
     partner_rows: Ints | None = None  # rows of sites that release together; they know which
+    own_columns: Floats | None = None  # (m, q) columns of every row that another party holds
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
     further: FurtherRows | None = None  # None: all rows of the release are in ``Y``
     reconstruct: Mapping[str, RowMap] = field(default_factory=dict)  # the same for further rows

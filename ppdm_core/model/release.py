@@ -10,6 +10,10 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import Rows
 from ppdm_core.model.schema import Categorical
 
+# A public fact: lost share of the energy of complete records; those of parties have a number.
+ENERGY_LOSS = "energy_loss"
+PART = "part"  # a public fact: numbers of the columns that one party of several holds
+
 
 @dataclass(frozen=True)
 class Guarantee:

@@ -75,8 +75,11 @@ class Mechanism:
             low, high = (low, middle) if keeps(middle) else (middle, high)
         return high
 
-    def make_noise(self, owner: object) -> GridNoise:
-        """Return the noise, or raise BadInput if it could not hide its input."""
+    def make_noise(self, owner: object, parameter: str = "b") -> GridNoise:
+        """Return the noise, or raise BadInput if it could not hide its input.
+
+        ``parameter`` of the owner is the scale of the noise.
+        """
         half = (self.ranges[:, 1] - self.ranges[:, 0]) / 2
         name = type(owner).__name__
         if self.distribution.is_bounded and np.any(
@@ -85,15 +88,16 @@ class Mechanism:
             factor = round_outward(
                 float(np.max((half + 2 * self.g) / self.b)) / self.distribution.max_scales
             )
-            has_b = getattr(owner, "b", None) is not None
+            has_scale = getattr(owner, parameter, None) is not None
+            raised = f"Raise '{parameter}' to {factor:g} times its value."
             raise BadInput(
                 f"With so little noise, some outputs of {name} cannot come from all inputs.",
-                remedy=f"Raise 'b' to {factor:g} times its value." if has_b else "Lower 'gamma'.",
+                remedy=raised if has_scale else "Lower 'gamma'.",
             )
         if np.any(half > MAX_RANGE_STEPS * self.g):
             raise BadInput(
                 f"The noise of {name} is lost in the rounding of its columns.",
-                remedy="Raise 'b'.",
+                remedy=f"Raise '{parameter}'.",
             )
         return GridNoise(self.distribution, self.b, self.g, self.ranges)
 

@@ -11,7 +11,12 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.parameter_checks import check_choice, is_number, parameter_error
+from ppdm_core.model.parameter_checks import (
+    check_choice,
+    check_positive,
+    is_number,
+    parameter_error,
+)
 from ppdm_core.model.release import Guarantee, PublicParameters, Released
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
@@ -33,6 +38,7 @@ from ppdm_core.sanitizers._sweep import Axes, SweepScope
 
 ENERGY_SHARES = ((0.2, 0.3), (0.5, 0.5), (0.05, 0.1), (0.3, 0.5), (0.1, 0.2))  # that a tune tries
 ORDER = "order"  # key of a fit: the coefficient of each released column, agreed among sites
+KEPT_FROM_RECORDS = "Which coefficients are kept is learned from private records."
 RESOLUTION = 2.0**-36  # share of the largest possible value; far coarser than rounding errors
 
 
@@ -56,6 +62,8 @@ class DctFuzzy(Sanitizer):
     ``order``: names of all features in the order of the sequence; by default that of the file.
     ``others``: the features in ``order`` that other parties hold of the same persons, with whom
     the table is released (`ppdm site`); needs scale = "minmax".
+    ``noise_scale``: with ``others``, scale of the Laplace noise that each party adds to its own
+    part of each coefficient, in units of a column scaled to 0 and 1; by default no noise.
 
     **Public**: the transform and the order of its input; the number of kept coefficients; the
     rounding; moments of the distance distortion. Not which ones are kept, nor their order.
@@ -66,7 +74,9 @@ class DctFuzzy(Sanitizer):
     ``known_sample_pca`` a sample with persons who are in the release. Then ``record_linkage``
     identifies rows, ``membership`` decides who is in the release, and ``attribute_inference``
     reads their values.
-    **Guarantee**: none. Given the key, a row is a function of its record, without noise.
+    **Guarantee**: none without noise. Given the key, a row is then a function of its record. With
+    ``noise_scale``: bounded amplification for component, attribute and record of the columns of
+    each party, given which coefficients are kept; it holds against all other parties together.
     **References**: Mukherjee, Chen, Gangopadhyay, "A fuzzy programming approach for data
     reduction and privacy in distance-based mining" (2008), sections 3.1 to 3.3 and 3.5; energy
     shares are bounded, not coefficients as in its figure 3.
@@ -78,7 +88,11 @@ class DctFuzzy(Sanitizer):
     common_fit: ClassVar[CommonFit | None] = "bounds"
     min_features: ClassVar[int] = 2  # one coefficient is always kept
     example: ClassVar[Mapping[str, Any]] = {"b": 0.1, "p": 0.2}
-    more_private: ClassVar[Mapping[str, Direction]] = {"b": "raise", "p": "raise"}
+    more_private: ClassVar[Mapping[str, Direction]] = {
+        "noise_scale": "raise",
+        "b": "raise",
+        "p": "raise",
+    }
 
     b: float = 0.1
     p: float = 0.2
@@ -86,6 +100,7 @@ class DctFuzzy(Sanitizer):
     centre: bool = False
     order: Sequence[str] | None = None
     others: Sequence[str] | None = None
+    noise_scale: float | None = None
 
     @classmethod
     def list_axes(cls, scope: SweepScope, given: Mapping[str, Any]) -> Axes:
@@ -106,6 +121,11 @@ class DctFuzzy(Sanitizer):
             raise parameter_error(self, "order", "a list of different column names", self.order)
         if self.others is not None:
             self._check_others(self.others)
+        if self.noise_scale is not None:
+            check_positive(self, "noise_scale", self.noise_scale)
+            if self.others is None:
+                wanted = "left out unless 'others' names the columns of other parties"
+                raise parameter_error(self, "noise_scale", wanted, self.noise_scale)
 
     def _check_others(self, others: Sequence[str]) -> None:
         if others and not is_list_of_names(others):
@@ -177,7 +197,7 @@ class DctFuzzy(Sanitizer):
         transform = self.make_transform(schema)
         places = np.array([self.order.index(name) for name in own], dtype=np.int64)
         unit = compute_grid_step(transform.compute_reach(schema))
-        return ColumnPart(schema, transform, places, unit)
+        return ColumnPart(schema, transform, places, unit, self.noise_scale)
 
     def make_transform(self, schema: Schema) -> Transform:
         """Return the transform of this order and origin."""
@@ -205,7 +225,8 @@ class DctFuzzy(Sanitizer):
 
     def mechanism(self, schema: Schema, fitted: Fitted) -> list[Any]:
         if self.others is not None:
-            return [fitted[ORDER], list(self.order or ()), self.centre]
+            noise = [] if self.noise_scale is None else [self.noise_scale]
+            return [fitted[ORDER], list(self.order or ()), self.centre, *noise]
         transform = self.make_transform(schema)
         kept = fitted["kept"] if self.selection == "fuzzy" else len(fitted["kept"])
         shared = [fitted[ORDER]] if ORDER in fitted else []
@@ -228,15 +249,15 @@ class DctFuzzy(Sanitizer):
         schema = rows.schema
         self.check_features(len(schema.numeric))
         if self.others is not None:
-            return self._sanitize_part(rows, fitted)
+            return self._sanitize_part(rows, noise, fitted)
         transform = self.make_transform(schema)
         columns = self._draw_columns(schema, noise, fitted)
-        names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
         # One bound for all columns: separate bounds would reveal the coefficient of a column.
         reach = transform.compute_reach(schema)
         unit = compute_grid_step(reach)
         limit = reach + unit
-        released = replace(schema, numeric=tuple(Numeric(name, -limit, limit) for name in names))
+        limits = np.tile([-limit, limit], (len(columns), 1))
+        released = replace(schema, numeric=name_coefficients(limits))
 
         def step(block: Block) -> Block:
             Y = np.empty((block.n, len(columns)))
@@ -252,10 +273,10 @@ class DctFuzzy(Sanitizer):
             public=PublicParameters(
                 method=self.name,
                 space="rotated",
-                columns=names,
+                columns=released.names,
                 centre=transform.origin if self.centre else None,
-                grid=np.full(len(names), unit / 2),
-                preserves_distances=len(names) == len(schema.numeric),
+                grid=np.full(len(columns), unit / 2),
+                preserves_distances=len(columns) == len(schema.numeric),
                 facts={
                     "transform": "orthonormal DCT-II",
                     "transform_order": " ".join(map(str, (transform.positions + 1).tolist())),
@@ -267,34 +288,47 @@ class DctFuzzy(Sanitizer):
             fit_counts={"records without energy at the fit": fitted["without_energy"]},
         )
 
-    def _sanitize_part(self, rows: Rows, fitted: Fitted) -> Released:
+    def _sanitize_part(self, rows: Rows, noise: Noise, fitted: Fitted) -> Released:
         """Return this party's part of the coefficients, as all other parties can see it.
 
-        They know the order of the columns and their own parts, so that the map of this part is
-        public to them.
+        They know the order of the columns, their own parts and their own noise, so that the map of
+        this part is public to them.
         """
         schema, columns = rows.schema, fitted[ORDER]
-        part = self.make_part(schema.names)
-        origin, loadings = part.find_map(columns)
-        names = tuple(f"coefficient_{i + 1}" for i in range(len(columns)))
+        part, fingerprint = self.make_part(schema.names), self.fingerprint(schema, fitted)
+        mechanism = None if self.noise_scale is None else part.make_mechanism(columns)
+        added = None if mechanism is None else mechanism.make_noise(self, "noise_scale")
         limit = part.transform.compute_reach(part.schema) + part.unit
-        released = replace(schema, numeric=tuple(Numeric(name, -limit, limit) for name in names))
+        reached = np.tile([-limit, limit], (len(columns), 1))
+        if added is not None:
+            reached = added.limits * part.step
+        released = replace(schema, numeric=name_coefficients(reached))
 
         def step(block: Block) -> Block:
-            steps = part.round_coefficients(block.X)[:, columns]
-            return replace(block, X=np.asarray((steps + 0.5) * part.unit, dtype=np.float64))
+            T = part.compute_coefficients(block.X)[:, columns]
+            if added is None:
+                round_to_odd_steps(T, part.unit)
+                return replace(block, X=T)
+            bits = noise.bits(block, self.name, len(columns), fingerprint)
+            return replace(block, X=added.add(T, bits))
 
+        origin, loadings = part.find_map(columns)
+        public = PublicParameters(
+            method=self.name,
+            space="components",
+            columns=released.names,
+            centre=origin,
+            loadings=loadings,
+            grid=np.full(len(columns), part.step * (1 - part.offset)),
+            facts=part.describe(),
+        )
+        if mechanism is not None:
+            law = mechanism.distribution.name
+            public = replace(public, law=law, scales=mechanism.b, ranges=reached)
         return Released(
             rows=rows.map(step, released),
-            public=PublicParameters(
-                method=self.name,
-                space="components",
-                columns=names,
-                centre=origin,
-                loadings=loadings,
-                grid=np.full(len(names), part.unit / 2),
-            ),
-            atom=RESOLUTION,
+            public=public,
+            atom=RESOLUTION if added is None else added.atom,
             fit_counts={"records without energy at the fit": fitted["without_energy"]},
         )
 
@@ -308,12 +342,35 @@ class DctFuzzy(Sanitizer):
         return transform.origin, basis[:, self._draw_columns(schema, noise, fitted)]
 
     def guarantee(self, schema: Schema, fitted: Fitted) -> Guarantee:
+        if self.noise_scale is not None:
+            part = self.make_part(schema.names)
+            return self.bound_parts(part.make_mechanism(fitted[ORDER]).compute_ln_gammas(), schema)
         return make_empirical_guarantee(
             "Pruned coefficients and a secret order of columns give no worst-case bound: one known "
             "record can reveal the order.",
-            "Which coefficients are kept is learned from private records.",
+            KEPT_FROM_RECORDS,
             *self.list_weaker_promises(schema),
         )
+
+    def bound_parts(self, ln_gammas: tuple[float, float, float], schema: Schema) -> Guarantee:
+        """Return the guarantee of parts with noise and these figures."""
+        return Guarantee(
+            "bounded_given_basis",
+            *ln_gammas,
+            assumptions=(
+                "One release, with noise that no outsider can predict.",
+                "Each party adds noise of its own, and the bound of its columns uses this noise "
+                "alone: it holds against all other parties together.",
+                KEPT_FROM_RECORDS,
+                *self.list_weaker_promises(schema),
+            ),
+        )
+
+
+def name_coefficients(ranges: Floats) -> tuple[Numeric, ...]:
+    """Return released columns with these ranges."""
+    numbered = enumerate(ranges.tolist(), start=1)
+    return tuple(Numeric(f"coefficient_{i}", low, high) for i, (low, high) in numbered)
 
 
 def is_list_of_names(value: Any) -> bool:

@@ -38,6 +38,8 @@ def format_value(value: Any) -> str:
     """Return the value of a parameter in a few characters."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {format_value(each)}" for name, each in value.items())
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -63,9 +63,17 @@ def list_trade_offs(
 
     The best setting that keeps every limit is compared with more useful ones that break the limit.
     If no setting keeps every limit, each broken limit is compared with the best setting that keeps
-    this one, and checks that every setting fails and that are no limits are named, too.
+    this one, and checks that every setting fails and that are no limits are named, too. A setting
+    that passed in an earlier round alone counts as undecided, and is left out.
     """
-    measured = [each for each in trials if not each.why_not and utility.compute(each.scores)]
+    last = max((each.round for each in trials), default=0)
+    measured = [
+        each
+        for each in trials
+        if not each.why_not
+        and utility.compute(each.scores)
+        and (each.round == last or each.outcome != "PASS")
+    ]
     found = [trade_off for check in limits for trade_off in weigh(check, measured, utility, limits)]
     if any(each.outcome == "PASS" for each in measured):
         return tuple(found)
@@ -137,7 +145,7 @@ def is_beyond(trial: Trial, check: str, limit: Limit) -> bool:
     if score is None:
         return False
     line = limit.value if limit.review is None else limit.review
-    reached, need = (compute_limit(score, limit, each) for each in (line, need_of(score, limit)))
+    reached, need = (compute_limit(score, limit, each) for each in (line, find_need(score, limit)))
     return need > reached if score.better == "down" else need < reached
 
 
@@ -146,10 +154,10 @@ def compute_need(trial: Trial, check: str, limit: Limit) -> float:
     if check.startswith(AMPLIFICATION):
         return find_gamma(trial, check)
     score = trial.find_score(check)
-    return math.inf if score is None else need_of(score, limit)
+    return math.inf if score is None else find_need(score, limit)
 
 
-def need_of(score: Score, limit: Limit) -> float:
+def find_need(score: Score, limit: Limit) -> float:
     """Return the value of a limit that a score would keep."""
     _, unfavourable = compute_distances(score, limit)
     is_reached = score.better == "up" and (score.kind == "utility" or limit.absolute)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.release import PublicParameters
-from ppdm_core.model.schema import Schema
+from ppdm_core.model.release import ENERGY_LOSS, Guarantee, PublicParameters
 from ppdm_core.numerics.masks import sum_masked, sum_masked_arrays, unpack_values
+from ppdm_core.numerics.noise_distributions import CLAMP_SCALES, LAPLACE
 from ppdm_core.numerics.rounding import round_outward
-from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss
+from ppdm_core.sanitizers._column_parts import ColumnPart, bound_sum, measure_joined_loss
 from ppdm_core.sanitizers._joint_selection import JointProgramme, PartyBounds, choose_jointly
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.centre.site_rows import NotPassed, SitePart
@@ -41,6 +41,7 @@ class JoinedRows:
     Y: Floats  # (n, K) in a secret order of rows and columns
     label: Codes  # (n,) -1 without a label
     loss: float  # share of the energy of all records together
+    losses: list[float]  # at each party, of the energy of its own columns
 
 
 def lead_by_columns(exchange: Exchange, sanitizer: DctFuzzy) -> None:
@@ -55,6 +56,7 @@ def lead_by_columns(exchange: Exchange, sanitizer: DctFuzzy) -> None:
     for site in sites:
         exchange.session.send(site, "selection", lambda: selection)
     exchange.kept = selection.kept
+    exchange.columns = {site: each.columns for site, each in sent.items()}
 
 
 def check_partition(columns: Mapping[str, Sequence[str]], order: Sequence[str]) -> None:
@@ -99,9 +101,11 @@ def join_rows(exchange: Exchange, sanitizer: DctFuzzy) -> JoinedRows:
         )
     steps = sum_masked_arrays([read_values(site, each, count) for site, each in found.items()])
     (total,) = sum_masked([read_energy(site, each) for site, each in found.items()])
-    check_sum(steps, total, part)
-    Y = np.asarray((steps + 0.5) * part.unit, dtype=np.float64)  # as DctFuzzy releases them
-    return JoinedRows(Y, read_label(found, len(steps)), measure_loss(steps, total))
+    check_sum(steps, total, part, len(sites))
+    Y = np.asarray((steps + part.offset) * part.step, dtype=np.float64)  # as DctFuzzy releases them
+    loss = measure_joined_loss(steps, total, part, len(sites))
+    losses = [each.loss for each in found.values()]
+    return JoinedRows(Y, read_label(found, len(steps)), loss, losses)
 
 
 def read_label(found: Mapping[str, Coefficients], n: int) -> Codes:
@@ -151,17 +155,40 @@ def read_energy(site: str, sent: Coefficients) -> list[int]:
     return values
 
 
-def check_sum(steps: NDArray[np.int64], total: int, part: ColumnPart) -> None:
+def check_sum(steps: NDArray[np.int64], total: int, part: ColumnPart, parties: int) -> None:
     """Raise BadInput if the sums cannot be those of records within their bounds; name no party."""
-    parties_slack = len(part.schema.numeric)  # each party rounds by half a step at most
-    reach = part.transform.compute_reach(part.schema) / part.unit + parties_slack
-    largest = len(steps) * reach**2
-    if np.abs(steps).max(initial=0) > reach or not 0 <= total <= largest:
+    slack = len(part.schema.numeric)  # each party rounds by half a step at most
+    reach = part.transform.compute_reach(part.schema)
+    noise = parties * CLAMP_SCALES * (part.noise_scale or 0.0)
+    largest = len(steps) * (reach / part.unit + slack) ** 2
+    is_far = np.abs(steps).max(initial=0) > (reach + noise) / part.step + slack
+    if is_far or not 0 <= total <= largest:
         raise BadInput(
             "The sum of the coefficients of all parties cannot be that of records within their "
             "bounds.",
             remedy=WRONG_SUM,
         )
+
+
+def describe_noise(part: ColumnPart, parties: int) -> dict[str, float | str]:
+    """Return what recipients need to know of the noise in each sum."""
+    if part.noise_scale is None:
+        return {}
+    variance = parties * LAPLACE.variance * part.noise_scale**2
+    return {
+        "noise": f"sum of {parties} Laplace variables of scale {part.noise_scale:g}",
+        "noise_variance": variance,
+    }
+
+
+def make_guarantee(exchange: Exchange, sanitizer: DctFuzzy) -> Guarantee:
+    """Return the guarantee of the sums for recipients."""
+    assert sanitizer.order is not None
+    schema = sanitizer.make_part(sanitizer.order).schema
+    if sanitizer.noise_scale is None:
+        return sanitizer.guarantee(schema, {})
+    parts = [sanitizer.make_part(columns) for columns in exchange.columns.values()]
+    return sanitizer.bound_parts(bound_sum(parts, exchange.kept), schema)
 
 
 def make_joined_part(
@@ -176,14 +203,16 @@ def make_joined_part(
         space="rotated",
         columns=names,
         centre=part.transform.origin if sanitizer.centre else None,
-        grid=np.full(len(names), part.unit / 2),
+        grid=np.full(len(names), part.step * (1 - part.offset)),
         facts={
             "transform": "orthonormal DCT-II",
             "transform_order": " ".join(str(i + 1) for i in range(len(part.schema.numeric))),
-            "energy_loss": round_outward(rows.loss),
+            **describe_noise(part, len(rows.losses)),
+            ENERGY_LOSS: min(1.0, round_outward(rows.loss)),
+            **{f"{ENERGY_LOSS}_party_{t}": each for t, each in enumerate(rows.losses, start=1)},
         },
     )
-    guarantee = sanitizer.guarantee(Schema(part.schema.numeric), {})
+    guarantee = make_guarantee(exchange, sanitizer)
     manifest = {
         "public": to_json(public),
         "scaling": {"kind": sanitizer.scale},

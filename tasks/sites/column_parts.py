@@ -24,7 +24,8 @@ from ppdm_core.numerics.private_intersection import (
     pack_points,
     unpack_points,
 )
-from ppdm_core.sanitizers._column_parts import ColumnPart, sum_energy
+from ppdm_core.numerics.rounding import round_outward
+from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss, sum_energy
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.sites.exchange import ASK_SENDER, Exchange
 from tasks.sites.fit import agree_on_order
@@ -196,24 +197,29 @@ def mask_part(
     exchange: Exchange,
     part: ColumnPart,
     X: Floats,
-    columns: Sequence[int],
+    Y: Floats,
+    kept: Sequence[int],
     label: Sequence[int] = (),
 ) -> Coefficients:
-    """Return some coefficients in the given order, and the energy of all, under masks.
+    """Return the coefficients of a part, and the energy of all coefficients, under masks.
 
-    ``X`` are the scaled columns of this party, of the common persons in their common order.
+    ``X`` are the scaled columns of this party, and ``Y`` is its part as its gate judged it, both of
+    the common persons in their common order.
     """
     session = exchange.session
     steps = part.round_coefficients(X)
     secrets = {other: session.share_secret(other) for other in list_others(exchange)}
     context = (session.roll.digest, "coefficients")
-    masked = mask_array(steps[:, list(columns)], session.name, secrets, context)
-    energy = add_masks([sum_energy(steps)], session.name, secrets, (*context, "energy"))
+    masked = mask_array(part.count_steps(Y), session.name, secrets, context)
+    total = sum_energy(steps)
+    energy = add_masks([total], session.name, secrets, (*context, "energy"))
+    loss = measure_loss(sum_energy(steps[:, list(kept)]), total)
     return Coefficients(
         outcome="PASS",
         rows=len(X),
         values=encode_bytes(masked.astype("<u8").tobytes()),
         energy=encode_bytes(pack_values(energy)),
+        loss=min(1.0, round_outward(loss)),
         label=list(label),
     )
 

@@ -15,6 +15,10 @@ import numpy as np
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from ppdm_core.attacks.other_party import OtherParty
+from ppdm_core.metrics.interval_privacy import IntervalPrivacy
+from ppdm_core.metrics.order_guesses import OrderGuesses
+from ppdm_core.metrics.order_privacy import OrderPrivacy
 from ppdm_core.model.arrays import Codes, Floats
 from ppdm_core.model.errors import Defect
 from ppdm_core.model.rows import ArrayRows
@@ -41,9 +45,20 @@ from warehouse.clock import now
 from warehouse.messages.payloads import Coefficients, Pool, SiteRows, SiteVerdict, decode_bytes
 from warehouse.messages.roll import CENTRE
 from warehouse.record_names import read_record_names
-from warehouse.sanitized_tables import read_validated_blocks
-from warehouse.stage_facts import AuditedFacts, PoolFacts, ValidatedFacts, find_facts, read_facts
+from warehouse.sanitized_tables import read_candidate, read_validated_blocks
+from warehouse.stage_facts import (
+    AuditedFacts,
+    PoolFacts,
+    SanitizedFacts,
+    ValidatedFacts,
+    find_facts,
+    read_facts,
+)
 from warehouse.tables import validated_table
+
+# What the order of columns is worth: error of who knows it, of who guesses it, orders to try.
+KNOWN_ORDER = f"{OtherParty.name}.{IntervalPrivacy.name}"
+ORDER_SCORES = (KNOWN_ORDER, OrderPrivacy.name, OrderGuesses.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +89,14 @@ def read_own_columns(context: ReleaseContext, release_id: str) -> OwnColumns:
     return OwnColumns(
         method, schema.names, np.concatenate([block.X for block in scaled.blocks()]), label, ids
     )
+
+
+def read_own_part(context: ReleaseContext, release_id: str) -> Floats:
+    """Return the part of this party that its gate judged, in the order of its persons."""
+    with context.open_run(release_id) as (db, run):
+        names = read_facts(db, release_id, SanitizedFacts).public.columns
+        found = read_candidate(db, run, names)
+    return np.column_stack([found[name] for name in names])
 
 
 @task(name="align the persons", cache_policy=NO_CACHE)
@@ -112,7 +135,9 @@ def send_part(
         assert fit is not None
         label = own.label[aligned.places].tolist() if context.label else ()
         X = own.X[aligned.places]
-        return mask_part(exchange, own.method.make_part(own.names), X, fit["order"], label)
+        Y = read_own_part(context, release_id)[aligned.places]
+        part = own.method.make_part(own.names)
+        return mask_part(exchange, part, X, Y, fit["kept"], label)
 
     exchange.session.send(CENTRE, "coefficients", make_part)
 
@@ -127,7 +152,7 @@ def store_own_verdict(context: ReleaseContext, release_id: str) -> PoolFacts:
         report = read_facts(db, release_id, AuditedFacts).report
     if verdict is None:
         raise Defect(f"{release_id} has no verdict.")
-    figures = list_figures(report, context.policy)
+    figures = list_figures(report, context.policy, ORDER_SCORES)
     facts = PoolFacts(verdict, tuple(figures), (), now().isoformat())
     store_pool_facts(context, release_id, facts)
     return facts

@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
-from tasks.sites.terms import check_common_release, describe_terms
+from tasks.sites.terms import (
+    check_common_release,
+    check_other_party_limited,
+    describe_terms,
+)
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Message
 from warehouse.messages.membership import Entry, read_membership
@@ -39,7 +43,9 @@ class Exchange:
     def __init__(self, entry: Entry, terms: Mapping[str, Any], limit: float) -> None:
         self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
-        self.kept: list[int] = []  # at the centre of parties with other columns: coefficients
+        # At the centre of parties with other columns: kept coefficients, columns of each party.
+        self.kept: list[int] = []
+        self.columns: dict[str, list[str]] = {}
 
     def __repr__(self) -> str:
         return f"Exchange({self.member.name})"
@@ -104,6 +110,8 @@ def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> 
     if is_centre != (member.name == CENTRE):
         raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
     check_common_release(context, len(member.sites))
+    if not is_centre:
+        check_other_party_limited(context)
     with store.transaction("common release") as db:
         signing = home_key(db).signing()
     return Exchange(Entry(store.home, member, signing), describe_terms(context), limit)

@@ -148,13 +148,15 @@ def sign_verdict(
     return SiteVerdict(statement=statement, public=signature.public, ed25519=signature.ed25519)
 
 
-def list_figures(report: AuditReport, policy: Policy) -> list[dict[str, Any]]:
-    """Return the rounded scores that a limit judges."""
+def list_figures(
+    report: AuditReport, policy: Policy, further: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the rounded scores that a limit judges, and further ones by name."""
     rounded = round_report(report, policy.attacker.epsilon).scores
     names = ("name", "kind", "better", "value", "low", "high", "baseline", "worst")
     found = [
         {name: getattr(score, name) for name in names}
         for score in rounded
-        if score.name in policy.limits
+        if score.name in policy.limits or score.name in further
     ]
     return [each for each in found if np.isfinite([each["value"], each["baseline"]]).all()]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ppdm_core.attacks.other_party import OtherParty
+from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
@@ -15,6 +17,9 @@ from warehouse.messages.roll import COLUMNS, PARTITION
 OWN_PARAMETERS = frozenset({"refit_waiver", "others"})
 MIN_SITES = 2
 MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
+
+
+OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
 
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
@@ -42,6 +47,33 @@ def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
 def has_other_columns(context: ReleaseContext) -> bool:
     """Return whether the parties hold different columns of the same persons."""
     return find_column_method(context.make_sanitizer()) is not None
+
+
+def check_own_columns(context: ReleaseContext, method: DctFuzzy) -> None:
+    """Raise BadInput unless every column of 'order' is either here or with another party."""
+    own = [column.name for column in context.columns if column.role == "feature"]
+    order, others = method.order or (), method.others or ()
+    remedy = "Name all columns of all parties in 'order', and those of the others in 'others'."
+    for name in own:
+        if name in others:
+            why = f"'others' gives the column '{name}' to another party, and this one declares it."
+            raise BadInput(why, column=name, remedy=remedy)
+        if name not in order:
+            raise BadInput(f"Column '{name}' is not in 'order'.", column=name, remedy=remedy)
+    for name in order:
+        if name not in own and name not in others:
+            why = f"'order' names the column '{name}', which is neither declared nor in 'others'."
+            raise BadInput(why, column=name, remedy=remedy)
+
+
+def check_other_party_limited(context: ReleaseContext) -> None:
+    """Raise BadInput if nothing limits what the other parties learn of this party's columns."""
+    if has_other_columns(context) and OTHER_PARTY_LIMIT not in context.policy.limits:
+        raise BadInput(
+            "No limit judges what the other parties learn of the columns of this party.",
+            remedy=f'Set "{OTHER_PARTY_LIMIT}" in [limits], and require {OtherParty.name} in '
+            "[audit].",
+        )
 
 
 def describe_column(column: Column) -> dict[str, Any]:
@@ -72,7 +104,10 @@ def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
                 column=column.name,
                 remedy="Declare 'low' and 'high', the same at all sites.",
             )
-    if find_column_method(sanitizer) is not None and context.record_id is None:
+    method = find_column_method(sanitizer)
+    if method is not None:
+        check_own_columns(context, method)
+    if method is not None and context.record_id is None:
         raise BadInput(
             "Parties with other columns of the same persons align them by record_id.",
             remedy="Set record_id in [dataset].",

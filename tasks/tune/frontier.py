@@ -157,7 +157,7 @@ def draw_points(
     stair = tuple((across.place(point.use), up.place(point.risk)) for point in best)
     if len(stair) > 1:
         drawing.add(Line(stair, "frontier"))
-    for point, is_dominated in pairs:
+    for point, is_dominated in sorted(pairs, key=lambda pair: pair[0].is_chosen):  # on top
         x, y = across.place(point.use), up.place(point.risk)
         symbol = SYMBOLS[TONES[point.outcome]]
         drawing.add(Dot(x, y, "dominated" if is_dominated else symbol.style, symbol.form))

@@ -101,6 +101,7 @@ ATTACKS: dict[str, str] = {
     "known_sample_ica": "rotation",
     "trilateration": "embedding",
     "column_order": "shuffled cosines",
+    "other_party": "part of a sum",
     "release_averaging": "twenty releases",
     "norm_bounds": "projection",
     "source_record": "kernels",
@@ -118,6 +119,7 @@ ATTACKS: dict[str, str] = {
 
 # The value of the metric on a perfect copy; None: as on the original; a text: why there is none.
 _NO_COPY = "it measures a density that only kde_resample draws from, not rows"
+_NO_ORDER = "it measures a secret order of cosine coefficients, and a copy has none"
 METRICS: dict[str, float | str | None] = {
     "interval_privacy": 0.0,
     "relative_error": 0.0,
@@ -155,6 +157,8 @@ METRICS: dict[str, float | str | None] = {
     "closest_record": 1.0,
     "dapl_held_out": _NO_COPY,
     "dapl_plug_in": _NO_COPY,
+    "order_privacy": _NO_ORDER,
+    "order_guesses": _NO_ORDER,
 }
 
 # The statement that writes the table t to a file, and what [source] needs besides 'path'.

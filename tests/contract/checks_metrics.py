@@ -222,7 +222,7 @@ def check_sentence(metric: Metric) -> None:
         SentenceValues(value=0.25, baseline=0.125, story="An attacker looks.", epsilon=0.1)
     )
     assert text.endswith("."), f"not a sentence: {text}"
-    assert "25.0 %" in text, f"the value is missing: {text}"
+    assert metric.format_value(0.25) in text, f"the value is missing: {text}"
     assert metric.describe, "it has no description"
     assert metric.kind in ("privacy", "utility"), f"unknown kind {metric.kind}"
     assert metric.better in ("up", "down"), f"unknown direction {metric.better}"

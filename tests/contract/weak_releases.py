@@ -43,7 +43,13 @@ class WeakTrial:
         copies = {"inverse": invert(view.public, view.Y)} if has_map(view.public) else {}
         if view.public.space == "original":
             copies = {"as_is": view.Y.copy()}
-        return replace(view, sample=self.planted.sample, reconstructions=copies)
+        own = self.planted.own_columns
+        return replace(
+            view,
+            sample=self.planted.sample,
+            reconstructions=copies,
+            own_columns=None if own is None else own[self.trial.shuffle],
+        )
 
 
 def plant_weak_release(attack: Attack, weak: str, seed: int) -> PlantedLeak:
@@ -103,6 +109,8 @@ def remove_need(view: AttackerView, need: str) -> AttackerView:
         return replace(view, known=None, records=None, sample=None)
     if need == "public.lengths":
         return replace(view, public=replace(public, facts={}, preserves_distances=False))
+    if need == "public.part":
+        return replace(view, public=replace(public, facts={}))
     if need == "public.resampled":
         return replace(view, public=replace(public, method="other", facts={}))
     if need == "reconstructions":

@@ -1,6 +1,7 @@
 """Complete common releases: each party in processes of its own, with a home, keys and a table.
 
-Every method that sites can release with is published once; one release is killed thirty times.
+Every method that sites can release with is published once. One release is killed thirty times, one
+loses its shared folder and then has no room in it, one waits for reviewers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ import pytest
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed
 from tests.support.forkserver import Result
 from tests.support.party_processes import PartyProcesses
+from tests.support.shared_trouble import FULL, GONE, SharedTrouble
+from tests.support.small_disk import mount_disk
 from tests.support.small_release import Small
 from warehouse.database import Store
 from warehouse.home import Home
@@ -34,6 +38,7 @@ Maker = Callable[..., Small]
 THREE = {"east": 480, "north": 480, "south": 480}
 TWO = {"east": 480, "north": 480}
 KILLS = 30
+DISK = 8 * 2**20  # bytes, for all messages
 REVIEWER = 1  # a user that every system has
 FIT_KINDS = {
     "pca_laplace": {"moments", "basis", "scores", "fit"},
@@ -51,6 +56,7 @@ class Finished:
     parties: PartyProcesses
     ended: dict[str, Result]
     reviews: list[str]  # sites that waited for reviewers, once for each time
+    trouble: SharedTrouble | None = None
 
     @property
     def published(self) -> Path:
@@ -60,24 +66,44 @@ class Finished:
 @pytest.fixture(scope="module", params=["pca_laplace", "kde_resample", "dct_fuzzy"])
 def finished(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, release_in: Maker
-) -> Finished:
+) -> Iterator[Finished]:
+    """A common release: one is killed, one has a shared folder in trouble, one is reviewed."""
     method = request.param
     if method == "dct_fuzzy" and os.geteuid() != 0:
         pytest.skip("needs root, to act for a reviewer")
     folder = tmp_path_factory.mktemp(method)
     sites = THREE if method == "pca_laplace" else TWO
-    tests = 60 if method == "kde_resample" else 0
-    parties = PartyProcesses(folder / "x", release_in, method, sites, tests)
-    parties.join()
-    reviews: list[str] = []
+    has_trouble = method == "kde_resample"
+    tests = 60 if has_trouble else 0
+    disk = mount_disk(folder / "disk", DISK) if has_trouble else nullcontext(folder)
+    with disk as place:
+        shared = place / "shared"
+        parties = PartyProcesses(folder / "x", release_in, method, sites, tests, shared)
+        parties.join()
+        trouble = SharedTrouble(shared, len(sites) + 1, len(sites)) if has_trouble else None
+        reviews: list[str] = []
 
-    def approve(site: str) -> None:
-        reviews.append(site)
-        found = parties.decide(site, REVIEWER, "--approve")
-        assert found.exit_code == 0, found
+        def approve(site: str) -> None:
+            reviews.append(site)
+            found = parties.decide(site, REVIEWER, "--approve")
+            assert found.exit_code == 0, found
 
-    ended = parties.run_all(KILLS if method == "pca_laplace" else 0, approve)
-    return Finished(method, parties, ended, reviews)
+        ended = parties.run_all(KILLS if method == "pca_laplace" else 0, approve, trouble)
+        yield Finished(method, parties, ended, reviews, trouble)
+
+
+def test_common_release_shared_folder_gone_or_full_continues(finished: Finished):
+    """Every party that needs the folder ends with exit code 5; the same command completes."""
+    if finished.trouble is None:
+        pytest.skip("its shared folder has no trouble")
+    trouble, sites = finished.trouble, finished.parties.sizes
+    assert trouble.said[GONE].keys() == finished.parties.parties.keys()
+    assert all("The shared folder" in text for text in trouble.said[GONE].values())
+    assert all("is not there" in text for text in trouble.said[GONE].values())
+    assert trouble.said[FULL].keys() == sites.keys()
+    assert all("the disk is full" in text for text in trouble.said[FULL].values())
+    assert trouble.left == []  # no part of a message remains
+    assert {each.exit_code for each in finished.ended.values()} == {0}
 
 
 def read_rows(folder: Path) -> np.ndarray:

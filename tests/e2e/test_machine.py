@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from tests.e2e.test_ledger import charges
 from tests.support.kills import check_published, check_same
+from tests.support.small_disk import fill_disk, mount_disk
 from tests.support.small_release import Small
 
 Maker = Callable[..., Small]
@@ -22,22 +22,8 @@ TROUBLE = 5
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small file system of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs the right to mount a file system")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(disk: Path, free: int) -> Path:
-    """Leaves so many bytes."""
-    ballast = disk / "ballast"
-    there = os.statvfs(disk)
-    with ballast.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, there.f_bavail * there.f_bsize - free))
-    return ballast
+    with mount_disk(tmp_path / "disk", DISK) as folder:
+        yield folder
 
 
 def check_whole(release: Small, unharmed: Small) -> None:
@@ -65,7 +51,7 @@ def test_release_full_disk_machine_trouble_nothing_lost(
     free: float, disk: Path, unharmed: Small, release_in: Maker
 ) -> None:
     release = release_in(disk).write()
-    ballast = fill(disk, int(free * MEGABYTE))
+    ballast = fill_disk(disk, int(free * MEGABYTE))
     result = release.run("release")
     assert result.exit_code == TROUBLE or (result.exit_code == 0 and free > 3), result.stderr
     assert "Traceback" not in result.stderr

@@ -136,6 +136,13 @@ def widen_the_bounds(attacked: Attacked) -> None:
     attacked.write_roll(sign_roll(terms, roll.parties, attacked.sign_key(CENTRE)))
 
 
+def leave_out_a_column(attacked: Attacked) -> None:
+    roll = attacked.roll
+    terms = json.loads(json.dumps(dict(roll.terms)))
+    terms["columns"] = [each for each in terms["columns"] if each["name"] != "iron"]
+    attacked.write_roll(sign_roll(terms, roll.parties, attacked.sign_key(CENTRE)))
+
+
 ROLLS: dict[str, tuple[Callable[[Attacked], None], str]] = {
     "swapped exchange key": (swap_exchange_key, "was changed, or 'south' did not sign it"),
     "swapped signing key": (swap_signing_key, "two parties with the same key"),
@@ -143,6 +150,7 @@ ROLLS: dict[str, tuple[Callable[[Attacked], None], str]] = {
     "a site twice": (name_a_site_twice, "names a site twice"),
     "another version": (use_another_version, "has version 2"),
     "other bounds": (widen_the_bounds, "another 'high' of column 'iron'"),
+    "other columns": (leave_out_a_column, "other columns than the release file: 'iron'"),
 }
 
 
@@ -218,6 +226,71 @@ def test_malicious_centre_late_message_refused(attacked: Attacked):
     forge(attacked, first.name, session="0000")
     first.rename(attacked.folder / "001-centre-east.msg")
     check_refused(attacked.run("east"), "is of release 0000, not of 0001")
+
+
+HEADERS: dict[str, tuple[dict[str, Any], str]] = {
+    "another dataset": ({"dataset": "wing"}, "is of dataset 'wing', not of 'ward'"),
+    "another version": ({"version": 2}, "has version 2"),
+    "for another party": ({"receiver": "north"}, "is for 'north', not for 'centre'"),
+    "another roll": ({"roll": "0" * 64}, "is bound to another roll of sites"),
+    "another kind": ({"kind": "rows"}, "is a 'rows', and a 'bounds' comes next"),
+    "another number": ({"number": 1}, "is number 1, and number 0 comes next"),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_message_with_another_header_refused(attacked: Attacked, case: str):
+    changes, words = HEADERS[case]
+    attacked.open_session("east").send(
+        CENTRE, "bounds", lambda: Bounds(low=[0.0] * 4, high=[1.0] * 4)
+    )
+    forge(attacked, "000-east-centre.msg", **changes)
+    check_refused(attacked.run(CENTRE), words)
+
+
+def test_message_changed_refused(attacked: Attacked):
+    attacked.open_session("east").send(
+        CENTRE, "bounds", lambda: Bounds(low=[0.0] * 4, high=[1.0] * 4)
+    )
+    path = attacked.folder / "000-east-centre.msg"
+    header, body, signature = parse_message(path.name, path.read_bytes())
+    path.write_bytes(encode_message(header, body[::-1], signature))
+    check_refused(attacked.run(CENTRE), "was changed, or 'east' did not sign it")
+
+
+def test_message_replayed_refused(attacked: Attacked):
+    """The bounds of the east come a second time, in the place of its next message."""
+    sent = Bounds(low=[0.0] * 4, high=[1.0] * 4)
+    for site in SIZES:
+        attacked.open_session(site).send(CENTRE, "bounds", lambda: sent)
+    assert attacked.run(CENTRE).exit_code == 5  # it waits for the rows
+    again = attacked.folder / "002-east-centre.msg"
+    again.write_bytes((attacked.folder / "000-east-centre.msg").read_bytes())
+    check_refused(attacked.run(CENTRE), "is a 'bounds', and a 'rows' comes next")
+
+
+def test_site_without_a_class_of_the_roll_refused(attacked: Attacked):
+    party = attacked.parties.parties["north"]
+    rows, party.rows = party.rows, [row for row in party.rows if row["mood"] == "calm"]
+    party.write()
+    try:
+        check_refused(attacked.run("north"), "no record with 'mood' = 'tense'")
+    finally:
+        party.rows = rows
+    assert attacked.list_messages("north") == []
+
+
+def test_site_with_fewer_rows_than_the_method_needs_refused(
+    tmp_path: Path, release_in: Maker
+) -> None:
+    sizes = {"east": 40, "north": 15, "south": 40}
+    parties = PartyProcesses(tmp_path / "x", release_in, "pca_laplace", sizes)
+    parties.join()
+    for name in (CENTRE, *sizes, CENTRE):
+        assert parties.start(name, wait=0.0).wait(300).exit_code == 5
+    result = parties.start("north", wait=0.0).wait(300)
+    check_refused(result, "needs more than 4 set-aside records of every site")
+    assert not list(parties.shared.rglob("*-north-*.msg"))
 
 
 def test_fingerprint_that_is_not_pinned_refused(attacked: Attacked):

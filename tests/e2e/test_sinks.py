@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tests.e2e.test_ledger import charges
 from tests.support.kills import IN_DELIVERY, kill
-from tests.support.servers import PASSWORD, Buckets, Postgresql, find_free_port
+from tests.support.servers import (
+    PASSWORD,
+    UNPRIVILEGED_ID,
+    Buckets,
+    Postgresql,
+    find_free_port,
+)
+from tests.support.small_disk import fill_disk, mount_disk
 from tests.support.small_release import Small, small_rows
 from warehouse.database import Store
 from warehouse.home import Home
 
 pytestmark = pytest.mark.slow
 Maker = Callable[..., Small]
+DISK = 24 * 2**20  # bytes; an empty database takes eight million
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,61 @@ def test_release_killed_in_a_sink_next_run_completes(point: str, place: Place) -
     with Store(Home(release.home)).transaction("tests") as db:
         query = "select count(*) from meta.event where kind = 'delivered'"
         assert db.execute(query).fetchall() == [(2,)]
+
+
+@pytest.fixture
+def small_database(place: Place, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A disk with an empty database whose schema can take releases."""
+    name = f"f{uuid.uuid4().hex[:12]}"
+    # The server may not look into the folders of a test.
+    folder = Path(tempfile.mkdtemp(prefix="ppdm-disk-", dir="/tmp"))
+    folder.chmod(0o755)
+    with mount_disk(folder / "disk", DISK) as disk:
+        (disk / "data").mkdir()
+        os.chown(disk / "data", UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+        place.server.run(
+            f"create tablespace {name} location '{disk / 'data'}'",
+            f"create database {name} tablespace {name}",
+            f"grant create on database {name} to writer",
+        )
+        place.server.run("create schema open authorization writer", database=name)
+        yield disk, name
+        place.server.run(f"drop database {name} (force)", f"drop tablespace {name}")
+    shutil.rmtree(folder)
+
+
+def test_release_full_database_then_full_bucket_next_run_completes(
+    place: Place, small_database: tuple[Path, str]
+) -> None:
+    """Nothing is published while one of them is full, and all three runs are one release."""
+    release, (disk, name) = place.release, small_database
+    release.content["sinks"][2]["url"] = place.server.url(name, "writer")
+    release.write()
+    full = replace(place, database=name)
+    ballast = fill_disk(disk, 0)
+    check_trouble(full, "is gone, or out of space")
+    ballast.unlink()
+    try:
+        place.buckets.full.write_text("507 XMinioStorageFull")
+        check_trouble(full, "has no space left")
+    finally:
+        place.buckets.full.unlink()
+    assert release.run().exit_code == 0
+    assert full.list_readable() == RELEASED
+    assert release.ask("verify", f"s3://{place.bucket}/to/small/0001").exit_code == 0
+    verified = release.ask("verify", full.url("reader"), "--table", "open.small_0001")
+    assert verified.exit_code == 0
+    assert {each for each, _ in charges(release.home)} == {"small-0001"}
+
+
+def check_trouble(place: Place, words: str) -> None:
+    """Run the release: exit code 5, and nothing that a recipient can read."""
+    found = place.release.run()
+    shown = " ".join((found.stdout + found.stderr).split())
+    assert found.exit_code == 5 and words in shown, shown
+    assert PASSWORD not in shown and "Traceback" not in shown
+    assert place.release.versions() == [] and place.list_readable() == []
+    assert not any(each.endswith("manifest.json") for each in place.list_objects())
 
 
 def test_release_wrong_sinks_refused_with_exit_2(place: Place) -> None:

@@ -1,9 +1,14 @@
-"""The server of moto, which also refuses requests without keys: alone it fails with status 500."""
+"""The server of moto, which also refuses requests without keys: alone it fails with status 500.
+
+While the file that is its second argument exists, the store is full: it refuses to write objects
+with the status and the code in that file.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -27,10 +32,25 @@ def refuse_anonymous(application: Application) -> Application:
     return answer
 
 
+def refuse_when_full(application: Application, path: Path) -> Application:
+    """Return the application behind a check that the store has space left."""
+
+    def answer(environment: Environment, start_response: Any) -> Iterable[bytes]:
+        if environment["REQUEST_METHOD"] != "PUT" or not path.exists():
+            return application(environment, start_response)
+        status, code = path.read_text().split()
+        start_response(f"{status} Full", [("Content-Type", "application/xml")])
+        return [f"<Error><Code>{code}</Code><Message>No space</Message></Error>".encode()]
+
+    return answer
+
+
 if __name__ == "__main__":
     run_simple(
         "127.0.0.1",
         int(sys.argv[1]),
-        refuse_anonymous(DomainDispatcherApplication(create_backend_app)),
+        refuse_when_full(
+            refuse_anonymous(DomainDispatcherApplication(create_backend_app)), Path(sys.argv[2])
+        ),
         threaded=True,
     )

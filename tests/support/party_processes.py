@@ -13,13 +13,14 @@ import numpy as np
 
 from tests.support.common_release import make_people
 from tests.support.forkserver import Command, Result, run_cli, start_cli
+from tests.support.shared_trouble import SharedTrouble
 from tests.support.small_release import ATTACKS, BY, CLASSES, FEATURES, Row, Small, write_csv
 from warehouse.messages.roll import CENTRE
 
 Maker = Callable[..., Small]
 ENTRY = "tests.support.entries:killed_at_random"
 LIMIT_SECONDS = 1500.0
-KILLED = -9
+KILLED, TROUBLE = -9, 5  # exit codes
 
 
 def make_answers(n: int, seed: int) -> tuple[np.ndarray, list[str]]:
@@ -74,10 +75,16 @@ class PartyProcesses:
     """The parties of one common release; every command is a process."""
 
     def __init__(
-        self, folder: Path, make: Maker, method: str, sizes: Mapping[str, int], tests: int = 0
+        self,
+        folder: Path,
+        make: Maker,
+        method: str,
+        sizes: Mapping[str, int],
+        tests: int = 0,
+        shared: Path | None = None,
     ) -> None:
         self.folder, self.method, self.sizes = folder, METHODS[method], sizes
-        self.shared = folder / "shared"
+        self.shared = shared or folder / "shared"
         self.shared.mkdir(parents=True)
         self.tables = {
             site: self.method.make(n + tests, number)
@@ -146,23 +153,34 @@ class PartyProcesses:
         given = [str(user), "decide", "ward-0001", *args, "--note", "I looked.", "--json"]
         return run_cli(given, env=env, entry="tests.support.entries:as_user", timeout=600)
 
-    def run_all(self, kills: int = 0, on_review: Callable[[str], None] | None = None) -> Any:
+    def run_all(
+        self,
+        kills: int = 0,
+        on_review: Callable[[str], None] | None = None,
+        trouble: SharedTrouble | None = None,
+    ) -> Any:
         """Run all parties at the same time until each has ended; return their last results.
 
         A process that was killed is started again. ``on_review`` is called for a site that waits
-        for its reviewers, which then runs again.
+        for its reviewers, which then runs again. After a ``trouble``, the same command continues.
         """
         deaths = 0
         running = {
             name: self.start(name, f"{name} {kills}" if kills else "") for name in self.parties
         }
         ended: dict[str, Result] = {}
+        stopped: list[str] = []
         deadline = time.monotonic() + LIMIT_SECONDS
-        while running:
+        while running or stopped:
             assert time.monotonic() < deadline, {
                 name: each.output() for name, each in running.items()
             }
             self.keep_keys()
+            if trouble is not None:
+                trouble.watch()
+                if not trouble.holds:
+                    running |= {name: self.start(name) for name in stopped}
+                    stopped.clear()
             time.sleep(0.1)
             for name, command in list(running.items()):
                 if command.is_running:
@@ -175,6 +193,10 @@ class PartyProcesses:
                 elif result.exit_code == 4 and on_review is not None:
                     on_review(name)
                     running[name] = self.start(name)
+                elif result.exit_code == TROUBLE and trouble is not None and trouble.holds:
+                    trouble.record(name, result)
+                    stopped.append(name)
+                    del running[name]
                 else:
                     ended[name] = running.pop(name) and result
         self.deaths = deaths

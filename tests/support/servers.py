@@ -148,6 +148,7 @@ class Buckets:
     writer: dict[str, str]
     reader: dict[str, str]
     process: subprocess.Popen[bytes]
+    full: Path  # while this file exists, the store has no space; see bucket_server.py
 
     def client(self) -> Any:
         """Return a client with the writer's keys, of a library that the product does not use."""
@@ -169,6 +170,7 @@ RIGHTS = {"writer": ["s3:*"], "reader": ["s3:GetObject", "s3:ListBucket"]}
 def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
     """Start an object store; without ``checks_keys`` it lets any person read and write."""
     port = find_free_port()
+    full = Path(tempfile.gettempdir(), f"ppdm-full-bucket-{port}")
     if importlib.util.find_spec("moto") is None:
         miss("no S3-compatible server is installed")
     program = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p"]
@@ -178,7 +180,7 @@ def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
         # So many requests are not checked: those that make the two users.
         unchecked = {"INITIAL_NO_AUTH_ACTION_COUNT": "6"}
     process = subprocess.Popen(
-        [*program, str(port)],
+        [*program, str(port), *([str(full)] if checks_keys else [])],
         cwd=ROOT,
         env={**os.environ, **unchecked},
         stdout=subprocess.DEVNULL,
@@ -188,8 +190,9 @@ def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
         wait_for_port(port, process)
         endpoint = f"http://127.0.0.1:{port}"
         keys = {name: make_user(endpoint, name) for name in RIGHTS}
-        yield Buckets(endpoint, keys["writer"], keys["reader"], process)
+        yield Buckets(endpoint, keys["writer"], keys["reader"], process, full)
     finally:
+        full.unlink(missing_ok=True)
         process.terminate()
         process.wait()
 

@@ -69,7 +69,7 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
         if not re.fullmatch(FINGERPRINT, fingerprint):
             raise BadInput(
                 f"The fingerprint of '{name}' does not have 32 hexadecimal digits.",
-                remedy="Ask for what `ppdm key public` prints at that party.",
+                remedy="Ask for what `ppdm site status FILE` prints at that party.",
             )
         if name in found:
             raise BadInput(f"The site '{name}' is given twice.", remedy="Name each site once.")
@@ -83,15 +83,18 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def store_membership(home: Home, membership: Membership) -> None:
-    """Store how this home takes part; refuse to change it while a release is under way."""
+    """Store how this home takes part; refuse to change it after the roll was signed or accepted."""
     folder = exchange_folder(home, membership.dataset)
     known = find_membership(home, membership.dataset)
     if known == membership:
         return
-    if known is not None and (folder / find_session(home, membership.dataset) / KEY).exists():
+    session = find_session(home, membership.dataset)
+    if known is not None and (folder / session / ROLL_NAME).exists():
         raise BadInput(
             f"A common release of '{membership.dataset}' is under way with other settings.",
-            remedy="Complete it first, or remove its folder from the private folder of the home.",
+            remedy=f"Complete it first. To give it up, remove the folder {session} below "
+            f"private/exchanges/{membership.dataset} of every home and below "
+            f"{membership.dataset} of the shared folder.",
         )
     with translate_disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -153,6 +156,8 @@ class Entry:
                     member.dataset, self.session, member.name, exchange, self.signing
                 )
                 write_atomically(path, encode_hello(hello).decode())
+        if (self.folder / ROLL_NAME).exists():
+            self.shared.check_begun()
         raw = path.read_bytes()
         self.shared.put(path.name, raw)
         return parse_hello(path.name, raw)

@@ -86,6 +86,7 @@ class Coefficients(Payload):
     rows: Annotated[int, Field(ge=0)] = 0
     values: str = ""  # base64, 8 bytes each, little-endian, row by row
     energy: str = ""  # base64, 16 bytes: the masked sum of all squares, modulo 2^128
+    loss: Share = 0.0  # of the energy of its own columns, in two digits
     label: list[int] = []  # codes of the label, which is released unchanged
 
 
@@ -195,7 +196,8 @@ KINDS: dict[str, Kind] = {
         "centre",
         "nothing alone; with those of all parties the kept coefficients of each person, which are "
         "published, in a secret order of rows and columns, and the energy of all records together; "
-        "the label, if that party holds it; or only that its gate did not pass its columns",
+        "which share of the energy of its columns is lost, in two digits, which is published; the "
+        "label, if that party holds it; or only that its gate did not pass its columns",
     ),
     "rows": Kind(
         SiteRows,

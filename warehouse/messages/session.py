@@ -67,6 +67,7 @@ class Session:
             raw = seal_message(header, make(), self.signing, key)
             self._store(receiver, raw)
             checkpoint("message stored")
+        self.shared.check_begun()
         self.shared.put(self._name_file(self.name, receiver), raw)
         checkpoint("message sent")
         self._advance(receiver)
@@ -76,6 +77,7 @@ class Session:
 
         A message that is not exactly the next one raises BadInput and is not stored.
         """
+        self.shared.check_begun()
         name = self._name_file(sender, self.name)
         stored = self._read(sender)
         raw = self.shared.find(name) if stored is None else stored

@@ -10,6 +10,8 @@ from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.home import sync, translate_disk_errors
 from warehouse.messages.envelope import MAX_MESSAGE_BYTES, refuse
 
+MOUNT = "Mount it, and run the same command again: it continues."
+
 
 @dataclass(frozen=True)
 class SharedFolder:
@@ -34,9 +36,14 @@ class SharedFolder:
         draft = self.folder / f".{name}.{os.getpid()}.tmp"
         with translate_disk_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(raw)
-            sync(draft)
-            draft.rename(self.folder / name)
+            for leftover in self.folder.glob(f".{name}.*.tmp"):  # of a killed process
+                leftover.unlink(missing_ok=True)
+            try:
+                draft.write_bytes(raw)
+                sync(draft)
+                draft.rename(self.folder / name)
+            finally:
+                draft.unlink(missing_ok=True)  # a part of it would take the place on a full disk
             sync(self.folder)
 
     def find(self, name: str) -> bytes | None:
@@ -64,7 +71,20 @@ class SharedFolder:
             raise MachineTrouble(
                 f"The shared folder {self.root} is not there.",
                 file=str(self.root),
-                remedy="Mount it, and run the same command again: it continues.",
+                remedy=MOUNT,
+            )
+
+    def check_begun(self) -> None:
+        """Raise MachineTrouble if the files of a release that was begun are gone.
+
+        The folder below which another one is mounted is empty without it.
+        """
+        self.check()
+        if not self.folder.is_dir():
+            raise MachineTrouble(
+                f"The shared folder {self.root} lacks the files of release {self.session}.",
+                file=str(self.folder),
+                remedy=MOUNT,
             )
 
 
@@ -76,4 +96,4 @@ def check_new_root(root: Path) -> Path:
             file=str(root),
             remedy="Name a folder that the centre and all sites can read and write: --folder DIR",
         )
-    return root.absolute()
+    return root.resolve()

@@ -38,6 +38,7 @@ class PlantedLeak:
     since: Ints | None = None  # (m,) first release that had the row; None: one release had all
     known: int = 0
     partners: Floats | None = None  # (f, s) rows of other sites in the same pool
+    own_columns: Floats | None = None  # (m, q) columns of every row that the attacker holds
 
 
 def unit_box(d: int) -> Schema:
@@ -285,6 +286,27 @@ def leak_pooled_rows(rng: Rng, n: int = 60) -> PlantedLeak:
     return make_leak(X, Y, describe_noisy_columns(4, 0.03), label, partners=others)
 
 
+def leak_part_of_a_sum(rng: Rng) -> PlantedLeak:
+    """Release half of the coefficients of one party; the other party's columns show the rest."""
+    n, d, kept = 100, 8, list(range(4))
+    X, label = make_persons(n, rng, d)
+    names = [f"x{j}" for j in range(2 * d)]
+    part = DctFuzzy(scale="minmax", order=names, others=names[d:]).make_part(names[:d])
+    centre, loadings = part.find_map(kept)
+    dropped = np.linalg.svd(loadings)[0][:, len(kept) :]  # directions that the part does not hold
+    theirs = X @ dropped @ rng.standard_normal((d - len(kept), d))
+    public = PublicParameters(
+        method=DctFuzzy.name,
+        space="components",
+        columns=tuple(f"coefficient_{i + 1}" for i in kept),
+        centre=centre,
+        loadings=loadings,
+        facts=part.describe(),
+    )
+    Y = part.compute_coefficients(X)[:, kept]
+    return make_leak(X, Y, public, label, known=40, own_columns=theirs)
+
+
 LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "identity": leak_identity,
     "slight noise": leak_slight_noise,
@@ -304,6 +326,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "hidden digits": leak_hidden_digits,
     "guessable seed": leak_guessable_seed,
     "pooled rows": leak_pooled_rows,
+    "part of a sum": leak_part_of_a_sum,
 }
 WITH_OUTSIDERS = "with outsiders"  # variant with half of the records outside the release
 # The same leak in a table that suits an attack, by the attack's ``leak_variant``.

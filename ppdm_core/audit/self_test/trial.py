@@ -53,7 +53,13 @@ class LeakTrial(AttackTrial):
         assert self.planted is not None
         view = super().build_view(epsilon, effort)
         # Scenarios with less or more knowledge are not measured here.
-        return replace(view, sample=self.planted.sample, partial_columns=None)
+        own = self.planted.own_columns
+        return replace(
+            view,
+            sample=self.planted.sample,
+            partial_columns=None,
+            own_columns=None if own is None else own[self.shuffle],
+        )
 
     def build_half_known_views(self, view: AttackerView) -> Iterator[tuple[Ints, AttackerView]]:
         return iter(())

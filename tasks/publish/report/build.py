@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.model.policy import UNDECIDED
 from ppdm_core.model.score import AuditReport
@@ -78,9 +80,14 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         promises=tuple(list_promises(summary.guarantee, summary.ledger)),
         unprotected=tuple(list_unprotected(policy, find_label(summary))) if has_scores else (),
         gaps=list_gaps(report),
-        sites=build_sites(summary.sites, edition),
+        sites=build_sites(summary.sites, edition, list_facts(summary)),
         provenance=build_provenance(facts, edition),
     )
+
+
+def list_facts(summary: Summary) -> Mapping[str, float | str]:
+    """Return the public facts of the method, none before the candidate is drawn."""
+    return summary.sanitized.public.facts if summary.sanitized else {}
 
 
 def find_label(summary: Summary) -> str | None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ppdm_core.audit.disclosure_rounding import format_band
+from ppdm_core.model.release import ENERGY_LOSS
 from tasks.publish.report.view import Edition, SiteLine, SitesSection
 from warehouse.stage_facts import SiteFacts, SitesFacts
 
 
-def build_sites(sites: SitesFacts | None, edition: Edition) -> SitesSection | None:
-    """Return the section on the sites; recipients read how many there are, and rounded errors."""
+def build_sites(
+    sites: SitesFacts | None, edition: Edition, facts: Mapping[str, float | str]
+) -> SitesSection | None:
+    """Return the section on the sites; recipients read how many there are, and rounded errors.
+
+    ``facts`` are the public ones of the method.
+    """
     if sites is None:
         return None
     lines = tuple(map(describe_site, sites.sites)) if edition == "steward" else ()
-    return SitesSection(len(sites.sites), lines, list_mean_errors(sites))
+    return SitesSection(len(sites.sites), lines, list_mean_errors(sites), list_losses(facts))
 
 
 def describe_site(site: SiteFacts) -> SiteLine:
@@ -22,6 +30,16 @@ def describe_site(site: SiteFacts) -> SiteLine:
         for each in site.statement["figures"]
     )
     return SiteLine(site.name, f"{site.rows:,}", site.outcome, ", ".join(site.broken), figures)
+
+
+def list_losses(facts: Mapping[str, float | str]) -> tuple[tuple[str, str], ...]:
+    """Return the losses of energy, of all records and at each party; none for other methods."""
+    if ENERGY_LOSS not in facts:
+        return ()
+    names = [name for name in facts if name.startswith(f"{ENERGY_LOSS}_")]
+    rows = [("complete records", facts[ENERGY_LOSS])]
+    rows += [(f"columns of party {t}", facts[name]) for t, name in enumerate(names, start=1)]
+    return tuple((whose, f"{float(share):.2g}") for whose, share in rows)
 
 
 def list_mean_errors(sites: SitesFacts) -> tuple[tuple[str, str], ...]:

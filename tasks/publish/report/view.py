@@ -214,6 +214,8 @@ class SitesSection:
     count: int
     lines: tuple[SiteLine, ...]  # none for recipients
     errors: tuple[tuple[str, str], ...]  # number of sites, mean error of a classifier of their rows
+    # Of sites with other columns of the same persons: whose energy, and the share that is lost.
+    losses: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

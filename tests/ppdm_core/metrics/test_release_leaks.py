@@ -45,6 +45,13 @@ def add_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return X + rng.laplace(0.0, 2.0, X.shape)
 
 
+def cancel_in_groups(X: np.ndarray, rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
+    noise = rng.laplace(0.0, 2.0, (*groups.shape, X.shape[1]))
+    Y = X.copy()
+    Y[groups] += noise - noise.mean(axis=1, keepdims=True)
+    return Y
+
+
 def copy_some(X: np.ndarray, rng: np.random.Generator, error: float = 0.0) -> np.ndarray:
     Y, some = add_noise(X, rng), rng.permutation(len(X))[:5]
     Y[some] = X[some] + error * rng.standard_normal((5, X.shape[1]))
@@ -122,6 +129,14 @@ UNSAFE: dict[str, tuple[Release, str]] = {
     ),
     "noise in equal steps": (
         lambda X, rng: X + 20.0 * (np.outer(np.arange(len(X)), rng.random(X.shape[1])) % 1.0),
+        "predictable_noise",
+    ),
+    "noise that cancels in five rows": (
+        lambda X, rng: cancel_in_groups(X, rng, np.arange(len(X)).reshape(-1, 5)),
+        "predictable_noise",
+    ),
+    "noise that cancels in three parts": (
+        lambda X, rng: cancel_in_groups(X, rng, np.arange(len(X)).reshape(3, -1).T),
         "predictable_noise",
     ),
     "seed of numpy": (

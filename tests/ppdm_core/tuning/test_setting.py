@@ -24,6 +24,11 @@ def test_list_settings_present_one_first_and_bounded():
     assert len({setting.digest for setting in found}) == len(found)
 
 
+def test_setting_title_values_as_in_the_release_file():
+    setting = Setting("m", {"translation": True, "gamma": {"record": 33.1}})
+    assert setting.title == "m: translation true, gamma record 33.1"
+
+
 def test_list_settings_pca_laplace_varies_noise_components_and_basis():
     found = list_settings(PRESENT, ["pca_laplace"], NUMBERS, 60)[1:]
     assert {setting.parameters["basis"] for setting in found} == {"sample", "private"}

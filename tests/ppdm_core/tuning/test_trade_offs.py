@@ -111,6 +111,18 @@ def test_list_trade_offs_limit_that_costs_nothing_not_named():
     assert list_trade_offs([make_trial(0.0, 0.8), make_trial(0.4, 0.7)], ACCURACY, LIMITS) == ()
 
 
+def test_list_trade_offs_passed_in_an_earlier_round_alone_left_out():
+    trials = [
+        make_trial(0.0, 0.75),
+        make_trial(0.01, 0.71, round=2),
+        make_trial(0.07, 0.8, round=2),
+    ]
+    (found,) = list_trade_offs(trials, ACCURACY, LIMITS)
+    assert found.utility == "best_accuracy 71.0 %"
+    (found,) = list_trade_offs([trials[0], trials[2]], ACCURACY, LIMITS)
+    assert found.sentence.startswith(f"No setting tried keeps {ASKED}; at 8 % ")
+
+
 def test_list_trade_offs_limit_on_use_names_the_smaller_value():
     limit = Limit(0.3, "a", "b")
     score = make_accuracy(0.62)  # the lower end is 0.11 above the baseline

@@ -2,113 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ppdm_core.model.errors import BadInput, PpdmError
-from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss, sum_energy
-from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from tasks.centre.column_parts import JoinedRows, join_rows, lead_by_columns
-from tasks.centre.task import end_session
+from ppdm_core.model.errors import BadInput
+from ppdm_core.sanitizers._column_parts import measure_loss, sum_energy
+from tasks.centre.column_parts import JoinedRows
 from tasks.sites import column_parts
-from tasks.sites.column_parts import (
-    agree_by_columns,
-    align_persons,
-    mask_part,
-    order_columns,
-)
-from tasks.sites.exchange import EndedByCentre, Exchange, StillWaiting
-from tests.support.parties import TERMS, Parties
-from warehouse.messages.payloads import Coefficients
+from tasks.sites.column_parts import order_columns
+from tasks.sites.exchange import EndedByCentre, StillWaiting
+from tests.support.column_parties import METHOD, NAMES, THREE, TWO, Columns, M, make_method
+from warehouse.messages.payloads import Coefficients, Payload, decode_bytes
 from warehouse.messages.roll import CENTRE
-
-M = 8
-NAMES = tuple(f"x{j}" for j in range(M))
-
-
-def make_method(**given: Any) -> DctFuzzy:
-    parameters = {"b": 0.1, "p": 0.3, "scale": "minmax", "order": NAMES, "others": (), **given}
-    return DctFuzzy(**parameters)
-
-
-METHOD = make_method()
-
-
-class Columns:
-    """Parties in one process with some columns each of the same persons."""
-
-    def __init__(
-        self,
-        folder: Path,
-        split: dict[str, list[int]],
-        ids: dict[str, list[str]] | None = None,
-        alignment: Any = "shared_id",
-        method: DctFuzzy = METHOD,
-        n: int = 40,
-    ) -> None:
-        self.parties = Parties(folder, tuple(split))
-        self.split, self.alignment, self.method = split, alignment, method
-        people = [f"p{i}" for i in range(n)]
-        rng = np.random.default_rng(4)
-        level = rng.uniform(0.3, 0.7, (n, 1))
-        self.X = dict(zip(people, np.clip(level + rng.normal(0, 0.1, (n, M)), 0, 1), strict=True))
-        self.ids = ids or {name: rng.permutation(people).tolist() for name in split}
-        self.aligned: dict[str, Any] = {}
-
-    def open(self, name: str) -> Exchange:
-        exchange = Exchange(self.parties.enter(name), TERMS, 0.0)
-        exchange.begin()
-        return exchange
-
-    def make_part(self, name: str) -> ColumnPart:
-        return self.method.make_part([NAMES[place] for place in self.split.get(name, [])])
-
-    def read(self, name: str) -> np.ndarray:
-        return np.array([self.X[each][self.split[name]] for each in self.ids[name]])
-
-    def run_site(self, name: str) -> list[int]:
-        exchange = self.open(name)
-        aligned = align_persons(exchange, self.ids[name], self.alignment)
-        self.aligned[name] = aligned
-        X, own = self.read(name)[aligned.places], [NAMES[place] for place in self.split[name]]
-        fit = agree_by_columns(exchange, self.method, own, X, aligned.key)
-        part = self.make_part(name)
-        exchange.session.send(
-            CENTRE, "coefficients", lambda: mask_part(exchange, part, X, fit["order"])
-        )
-        return fit["kept"]
-
-    def run_centre(self) -> JoinedRows:
-        exchange = self.open(CENTRE)
-        try:
-            lead_by_columns(exchange, self.method)
-            return join_rows(exchange, self.method)
-        except BadInput:
-            end_session(exchange, "refused")
-            raise
-
-    def run_all(self, rounds: int = 10) -> dict[str, Any]:
-        """Return what each party ended with; each runs from its first step again and again."""
-        ended: dict[str, Any] = {}
-        runs: dict[str, Callable[[], Any]] = {CENTRE: self.run_centre}
-        runs |= {name: lambda name=name: self.run_site(name) for name in self.split}
-        for _ in range(rounds):
-            for name in [each for each in runs if each not in ended]:
-                try:
-                    ended[name] = runs[name]()
-                except StillWaiting:
-                    continue
-                except PpdmError as error:
-                    ended[name] = error
-        return ended
-
-
-TWO = {"census": [0, 2, 3, 6], "health": [1, 4, 5, 7]}
-THREE = {"census": [0, 5], "health": [1, 2, 3], "tax": [4, 6, 7]}
+from warehouse.messages.session import Session
 
 
 @pytest.mark.extended
@@ -135,6 +45,46 @@ def test_joined_rows_are_those_of_the_complete_records(tmp_path: Path, split: An
     complete = part.transform.compute_coefficients(X)
     expected = 1 - (complete[:, kept] ** 2).sum() / (complete**2).sum()
     assert found.loss == pytest.approx(expected, abs=1e-6)
+
+
+def test_joined_rows_with_noise_are_sums_of_the_parts(tmp_path: Path):
+    columns = Columns(tmp_path, THREE, method=make_method(noise_scale=0.4), n=400)
+    ended = columns.run_all()
+    found, kept = ended[CENTRE], ended["census"]
+    assert isinstance(found, JoinedRows), ended
+    assert np.array_equal(found.Y, sum(columns.parts.values()))
+    aligned = columns.aligned["census"]
+    people = [columns.ids["census"][place] for place in aligned.places]
+    X = np.array([columns.X[each] for each in people])
+    complete = columns.make_part(CENTRE).transform.compute_coefficients(X)
+    order = order_columns(aligned.key, kept)
+    noise = found.Y - complete[:, order]
+    # Three parties, each with all the noise that it needs: the variance of Laplace is 2 b^2.
+    assert noise.var() == pytest.approx(3 * 2 * 0.4**2, rel=0.15)
+    expected = 1 - (complete[:, kept] ** 2).sum() / (complete**2).sum()
+    assert found.loss == pytest.approx(expected, abs=0.1)
+    local = [
+        measure_loss(float((C[:, kept] ** 2).sum()), float((C**2).sum()))
+        for C in (
+            columns.make_part(name).compute_coefficients(X[:, places])
+            for name, places in THREE.items()
+        )
+    ]
+    assert all(
+        0 <= shown - true <= 0.1 for shown, true in zip(found.losses, local, strict=True)
+    )  # rounded up in two digits
+
+
+def test_part_with_noise_other_parties_subtract_their_own_and_keep_the_noise(tmp_path: Path):
+    """A party that knows its own part and noise is left with the noise of the other one."""
+    columns = Columns(tmp_path, TWO, method=make_method(noise_scale=0.4), n=400)
+    found = columns.run_all()[CENTRE]
+    aligned = columns.aligned["census"]
+    left = found.Y - columns.parts["health"]
+    X = columns.read("census")[aligned.places]
+    clean = columns.make_part("census").compute_coefficients(X)
+    noise = left - clean[:, order_columns(aligned.key, columns.run_site("census"))]
+    assert noise.var() == pytest.approx(2 * 0.4**2, rel=0.15)
 
 
 def test_order_of_persons_is_not_that_of_the_ids(tmp_path: Path):
@@ -173,6 +123,45 @@ def test_message_of_one_party_inverts_to_noise(tmp_path: Path):
     guess = sent * part.unit @ np.linalg.pinv(basis)
     assert np.median(np.abs(guess)) > 1e6  # of values from 0 to 1
     assert abs(np.corrcoef(guess.ravel(), X.ravel())[0, 1]) < 0.35
+
+
+@pytest.mark.parametrize("alignment", ["shared_id", "intersection"])
+def test_messages_of_all_rounds_hold_no_id_and_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alignment: str
+):
+    """Ids, values and coefficients of each party are canaries in everything that it sends."""
+    sent: list[tuple[str, str, Payload]] = []
+    send = Session.send
+
+    def record(self: Session, receiver: str, kind: str, make: Any) -> None:
+        def make_and_keep() -> Payload:
+            sent.append((self.name, kind, payload := make()))
+            return payload
+
+        send(self, receiver, kind, make_and_keep)
+
+    monkeypatch.setattr(Session, "send", record)
+    columns = Columns(tmp_path, TWO, alignment=alignment)
+    ended = columns.run_all()
+    assert isinstance(ended[CENTRE], JoinedRows)
+    rounds = {"order", "bounds", "selection", "coefficients"}
+    rounds |= {"roster"} if alignment == "shared_id" else {"blinded"}
+    assert {kind for _, kind, _ in sent} == rounds
+    order = order_columns(columns.aligned["census"].key, ended["census"])
+    for name in TWO:
+        texts = [each.model_dump() for sender, _, each in sent if sender == name]
+        found = repr(texts).encode() + b"".join(
+            decode_bytes(text[field])
+            for text in texts
+            for field in ("values", "energy", "points")
+            if text.get(field)
+        )
+        X = columns.read(name)
+        assert not any(f"'{each}'".encode() in found for each in columns.ids[name])
+        assert not any(repr(float(value)).encode() in found for value in X.ravel())
+        assert not any(np.float64(value).tobytes() in found for value in X.ravel())
+        steps = columns.make_part(name).round_coefficients(X)[:, order]
+        assert not any(step.tobytes() in found for step in steps.ravel())
 
 
 def test_intersection_releases_the_common_persons_alone(tmp_path: Path):
@@ -250,8 +239,8 @@ def test_measure_loss_can_exceed_every_local_loss():
         for v in (first, second)
     )
     kept = [0, 2, 3, 4, 5, 6, 7]
-    local = [measure_loss(each[:, kept], sum_energy(each)) for each in (one, two)]
-    both = measure_loss((one + two)[:, kept], sum_energy(one) + sum_energy(two))
+    local = [measure_loss(sum_energy(each[:, kept]), sum_energy(each)) for each in (one, two)]
+    both = measure_loss(sum_energy((one + two)[:, kept]), sum_energy(one) + sum_energy(two))
     assert both == pytest.approx(1.0, abs=1e-4) and max(local) < 0.6
     assert both <= 2 * max(local) + 1e-4
 
@@ -268,3 +257,15 @@ def test_columns_that_are_no_partition_refused(tmp_path: Path, split: Any, words
     ended = Columns(tmp_path, split).run_all()
     assert words in str(ended[CENTRE])
     assert all(isinstance(ended[name], EndedByCentre) for name in split)
+
+
+def test_rounds_in_another_order_refused(tmp_path: Path):
+    """A party that sends its coefficients before its bounds is refused."""
+    columns = Columns(tmp_path, TWO)
+    for name in (CENTRE, *TWO, CENTRE):  # hellos, then the roll
+        with suppress(StillWaiting):
+            columns.open(name)
+    early = columns.open("census").session
+    early.send(CENTRE, "coefficients", lambda: Coefficients(outcome="FAIL"))
+    with pytest.raises(BadInput, match="census"):
+        columns.run_centre()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from tasks.sites.column_task import align_and_agree, judge_joined_rows, send_par
 from tasks.sites.exchange import Exchange, StillWaiting
 from tasks.sites.pool_review import store_pool_facts
 from tasks.sites.task import begin_part, end_part, enter_release
+from tasks.sites.terms import check_common_release
 from tests.support.contexts import create_home, write_unchecked
 from tests.support.small_release import BY, CONTENT, feature
 from warehouse.database import get_run
@@ -89,6 +91,7 @@ class ColumnRelease:
             "others": others,
         }
         content["limits"]["amplification.record"] = {"value": 1e9, "waive": ["dct_fuzzy"], **BY}
+        content["limits"]["other_party.breach_rate"] = {"value": 0.1, **BY}
         if not has_label:
             del content["limits"]["label.rate"], content["limits"]["knn_accuracy"]
         if name != CENTRE:
@@ -205,6 +208,9 @@ def test_column_release_manifest_has_the_global_loss_and_signed_verdicts(publish
     manifest = verify(published.published).manifest
     facts = manifest["public"]["facts"]
     assert 0 < facts["energy_loss"] < 1
+    assert all(0 < facts[f"energy_loss_party_{t}"] < 1 for t in (1, 2))
+    page = (published.published / "report.html").read_text()
+    assert "2 parties with different columns" in page and "columns of party 2" in page
     assert manifest["sites"]["count"] == 2
     assert any(
         "Every party knows the order" in each for each in manifest["guarantee"]["assumptions"]
@@ -241,6 +247,37 @@ def test_column_release_in_review_sends_nothing(tmp_path: Path):
     assert "health" not in release.ended and CENTRE not in release.ended
     sent = [each.name for each in (tmp_path / "x" / "shared").rglob("*-health-centre.msg")]
     assert len(sent) == 1  # the bounds
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"others": ["iron", "sugar", "salt", "pulse"]}, "gives the column 'pulse' to another"),
+        ({"others": ["iron", "sugar"]}, "'salt', which is neither declared nor in 'others'"),
+        ({"order": ["height", "weight", *ORDER[3:]]}, "Column 'pulse' is not in 'order'"),
+    ],
+)
+def test_party_with_other_columns_than_its_order_refused(
+    tmp_path: Path, change: dict[str, Any], words: str
+):
+    release = ColumnRelease(tmp_path / "x")
+    context = release.contexts["census"]
+    changed = replace(context, parameters={**context.parameters, **change})
+    with pytest.raises(BadInput, match=words):
+        check_common_release(changed, 2)
+
+
+def test_party_without_a_limit_on_the_other_party_refused(tmp_path: Path):
+    release = ColumnRelease(tmp_path / "x")
+    context = release.contexts["census"]
+    limits = {
+        name: limit
+        for name, limit in context.policy.limits.items()
+        if not name.startswith("other_party")
+    }
+    release.contexts["census"] = replace(context, policy=replace(context.policy, limits=limits))
+    with pytest.raises(BadInput, match="No limit judges what the other parties learn"):
+        release.enter("census")
 
 
 def test_release_of_one_party_alone_refused():

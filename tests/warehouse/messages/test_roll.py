@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,31 @@ def test_find_hello_fingerprint_that_is_not_pinned_refused(tmp_path: Path):
     assert not parties.find_file(name_hello("north")).exists()
 
 
+def test_store_membership_before_the_roll_is_accepted_changes_a_wrong_pin(parties: Parties):
+    """A site that pinned a wrong fingerprint refuses the roll, and can join again."""
+    right = parties.pins
+    parties.join("north", {**right, "south": "0" * 32})
+    with pytest.raises(BadInput, match="is pinned"):
+        parties.enter("north").accept_roll(TERMS)
+    parties.join("north", right)
+    assert parties.enter("north").accept_roll(TERMS) is not None
+
+
+def test_release_given_up_by_all_parties_begins_again(parties: Parties):
+    sessions = {name: parties.resume(name) for name in (CENTRE, *parties.sites)}
+    digest = sessions[CENTRE].roll.digest
+    for session in sessions.values():
+        shutil.rmtree(session.folder)
+    shutil.rmtree(parties.shared / "ward" / "0001")
+    parties.enter(CENTRE).say_hello()
+    for name in parties.sites:
+        parties.enter(name).accept_roll(TERMS)
+    again = parties.enter(CENTRE).issue_roll(TERMS)
+    assert again is not None and again.roll.digest != digest
+
+
 def test_store_membership_during_a_session_refused(parties: Parties):
+    parties.resume("north")
     with pytest.raises(BadInput, match="under way"):
         parties.join("north", {**parties.pins, "west": "0" * 32})
 

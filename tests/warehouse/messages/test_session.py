@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -280,6 +282,43 @@ def test_session_shared_folder_gone_then_back_continues(
     away.rename(parties.shared)
     parties.resume("north").send(CENTRE, "bounds", lambda: pytest.fail("made twice"))
     assert sessions[CENTRE].receive("north", "bounds") is not None
+
+
+def test_session_shared_folder_not_mounted_then_back_continues(
+    parties: Parties, sessions: dict[str, Session]
+):
+    """The folder below which another one was mounted is there, and empty."""
+    away = parties.shared.with_name("away")
+    parties.shared.rename(away)
+    parties.shared.mkdir()
+    for step in (
+        lambda: sessions["north"].send(CENTRE, "bounds", lambda: BOUNDS),
+        lambda: sessions[CENTRE].receive("north", "bounds"),
+        lambda: parties.resume("north"),
+    ):
+        with pytest.raises(MachineTrouble, match="lacks the files of release 0001") as error:
+            step()
+        assert error.value.exit_code == 5
+    assert list(parties.shared.iterdir()) == []
+    parties.shared.rmdir()
+    away.rename(parties.shared)
+    parties.resume("north").send(CENTRE, "bounds", lambda: pytest.fail("made twice"))
+    assert sessions[CENTRE].receive("north", "bounds") is not None
+
+
+def test_put_full_disk_leaves_no_part(parties: Parties, sessions: dict[str, Session]):
+    """Files of more bytes than the limit of the process cannot be written, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    shared = sessions["north"].shared
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        with pytest.raises(MachineTrouble, match="Cannot write below"):
+            shared.put("000-north-centre.msg", b"x" * 10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(shared.folder.glob(".*"))
+    assert shared.find("000-north-centre.msg") is None
 
 
 def test_session_message_between_earlier_ones_changes_every_later_transcript(

@@ -3,11 +3,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, MachineTrouble
 from tests.contract.checks_sinks import make_delivery
 from tests.support.servers import Buckets, find_free_port, start_buckets
 from warehouse.buckets import is_listed_publicly
@@ -114,3 +115,34 @@ def test_check_options_wrong_refused(kind: str, options: dict[str, str], words: 
     with pytest.raises(BadInput, match=words) as caught:
         sink.check_options(options)
     assert "CANARY" not in f"{caught.value}{caught.value.as_dict()}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["507 XMinioStorageFull", "403 QuotaExceeded", "400 XMinioAdminBucketQuotaExceeded"],
+)
+def test_stage_full_bucket_is_trouble_then_completed(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str
+) -> None:
+    buckets.set_environment(monkeypatch)
+    name = f"full-{answer.split()[0]}"
+    buckets.client().create_bucket(Bucket=name)
+    delivery = make_delivery("s3", {"url": f"s3://{name}/p"})
+    (tmp_path / "data.parquet").write_bytes(b"rows")
+    try:
+        buckets.full.write_text(answer)
+        for step in (
+            lambda: SINK.check_target(delivery),
+            lambda: SINK.stage(delivery, tmp_path),
+            lambda: SINK.expose(delivery, b"manifest"),
+        ):
+            with pytest.raises(MachineTrouble, match="has no space left") as error:
+                step()
+            assert error.value.exit_code == 5
+    finally:
+        buckets.full.unlink()
+    assert "Contents" not in buckets.client().list_objects_v2(Bucket=name)
+    SINK.stage(delivery, tmp_path)
+    SINK.expose(delivery, b"manifest")
+    found = buckets.client().list_objects_v2(Bucket=name)["Contents"]
+    assert len(found) == 2
