@@ -61,6 +61,7 @@ def reproduce(
         start = time.monotonic()
         paths = {job: find_result(plan.folder, job) for job in plan.jobs}
         todo = [job for job in plan.jobs if check or not paths[job].exists()]
+        todo = [] if measured else todo
         with start_workers(processes or count_processes()) as workers:
             pending = {measure_job.submit(job.title, job, paths[job], workers): job for job in todo}
             for done, future in enumerate(as_completed(list(pending)), start=1):

@@ -1,6 +1,6 @@
 """Accuracy of classifiers on releases of public tables: the figures of mining.md.
 
-The tables are not part of the project (see studies/public_table_audit.py). A draw splits the
+The tables are not part of the project (see studies/public_tables.py). A draw splits the
 records and releases the larger part by ``pca_laplace`` with half the components, noise in
 proportion to the range of each component, and a basis from the released records. This is the method
 of Mukherjee and others (2008). The records of the smaller part are the queries, without noise.
@@ -25,7 +25,7 @@ from ppdm_core.numerics.linear_map import project
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
-from studies.public_table_audit import (
+from studies.public_tables import (
     ADULT_CATEGORICAL,
     get_data_folder,
     load_into_memory,

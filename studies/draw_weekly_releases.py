@@ -30,7 +30,8 @@ from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
 from studies.attack_sweeps import Point
 from studies.draw_attack_sweeps import DARK, GREY, draw_attack, draw_labels
-from studies.public_table_audit import get_data_folder, load_into_memory, load_table
+from studies.public_table_audit import load_table
+from studies.public_tables import get_data_folder, load_into_memory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

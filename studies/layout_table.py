@@ -2,7 +2,7 @@
 
     python -m studies.layout_table      # from the root of the project, about two minutes
 
-The tables are those of studies/public_table_audit.py, at most 2,000 random records of each.
+The tables are those of studies/public_tables.py, at most 2,000 random records of each.
 """
 
 from __future__ import annotations
@@ -18,13 +18,8 @@ from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers.nonmetric_mds import NonmetricMds
-from studies.public_table_audit import (
-    STUDY_KEY,
-    get_data_folder,
-    load_into_memory,
-    parse_numbers,
-    read_columns,
-)
+from studies.public_table_audit import STUDY_KEY
+from studies.public_tables import get_data_folder, load_into_memory, parse_numbers, read_columns
 
 TABLES = {
     "iris": "iris",

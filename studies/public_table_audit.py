@@ -1,14 +1,10 @@
 """Audits of releases of public tables, without a release file or a warehouse.
 
-The tables are not part of the project. The environment variable PPDM_DATA names a folder with
-``wdbc.csv``, ``pima.csv`` and so on; the label is the last column.
+The tables are those of studies/public_tables.py.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,36 +15,28 @@ import numpy as np
 from ppdm_core.audit.auditor import Auditor
 from ppdm_core.audit.draws import collect_inputs, draw_shadows
 from ppdm_core.audit.runner import run_audit
-from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.arrays import Codes
 from ppdm_core.model.policy import Attacker, Effort, Policy
-from ppdm_core.model.rows import ArrayRows, Rows, concatenate_blocks
-from ppdm_core.model.schema import Categorical, Numeric, Schema
+from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.model.score import Score
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
+from studies.public_tables import (
+    ADULT_CATEGORICAL,
+    get_data_folder,
+    load_into_memory,
+    parse_numbers,
+    read_columns,
+    select_records,
+)
 
 STUDY_KEY = bytes(32)  # public tables need no secret
 ATTACKER = Attacker(known_records=40, sample_share=0.1, epsilon=0.1)
 MAX_ROWS = 700
 MAX_CATEGORIES = 45  # the number of countries in Adult
 QUARTILE_NAMES = ("low", "below the middle", "above the middle", "high")
-ADULT_CATEGORICAL = [
-    "workclass",
-    "education",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "native_country",
-]
-EXCLUDED_COLUMNS = ("fnlwgt",)  # a survey weight, not an attribute of the person
-
-
-def get_data_folder() -> Path:
-    """Return the folder with the public tables."""
-    return Path(os.environ.get("PPDM_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 
 
 @dataclass(frozen=True)
@@ -62,6 +50,7 @@ class Release:
     draws: int = 2
     splits: int = 3
     effort: Effort = "standard"  # "quick": run only the named attacks, without others to build on
+    max_rows: int = MAX_ROWS
 
     @property
     def sanitizer(self) -> Sanitizer:
@@ -80,7 +69,7 @@ def audit_release(
 def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> Auditor:
     """Draw a release of a public table as the pipeline does, and return its auditor."""
     sanitizer = release.sanitizer
-    rows = load_table(folder, release.table, sanitizer.accepts)
+    rows = load_table(folder, release.table, sanitizer.accepts, release.max_rows)
     # The pipeline chooses these records with the key; a study takes every fifth.
     in_basis = np.arange(rows.n) % 5 == 2 if sanitizer.set_aside else np.zeros(rows.n, dtype=bool)
     basis_rows, released = (
@@ -112,24 +101,13 @@ def make_auditor(release: Release, folder: Path, names: Sequence[str] = ()) -> A
     return Auditor(inputs.original, inputs.draws, policy, b"risk", inputs.halves)
 
 
-def load_into_memory(rows: Rows) -> ArrayRows:
-    """Return all blocks of a table as arrays."""
-    whole = concatenate_blocks(list(rows.blocks()), 0)
-    return ArrayRows(rows.schema, whole.X, whole.label, whole.key, whole.C, whole.record)
-
-
-def select_records(rows: ArrayRows, keep: Ints, record: Ints | None = None) -> ArrayRows:
-    """Return the records with the numbers ``keep``."""
-    whole = rows.whole
-    released = (whole.X[keep], whole.label[keep], whole.key[keep], whole.C[keep])
-    return ArrayRows(rows.schema, *released, record=record)
-
-
-def load_table(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
-    """Return at most MAX_ROWS random records with the kinds of columns that a method accepts."""
+def load_table(
+    folder: Path, name: str, kinds: frozenset[str], max_rows: int = MAX_ROWS
+) -> ArrayRows:
+    """Return some random records with the kinds of columns that a method accepts."""
     columns = read_columns(folder, name)
     n = len(columns["label"])
-    some = np.sort(np.random.default_rng(0).permutation(n)[:MAX_ROWS])
+    some = np.sort(np.random.default_rng(0).permutation(n)[:max_rows])
     columns = {head: cells[some] for head, cells in columns.items()}
     label = columns.pop("label")
     columns = {head: cells for head, cells in columns.items() if len(set(cells.tolist())) > 1}
@@ -150,15 +128,6 @@ def load_table(folder: Path, name: str, kinds: frozenset[str]) -> ArrayRows:
     return ArrayRows(schema, X, codes.astype(np.int32), key, C)
 
 
-def read_columns(folder: Path, name: str) -> dict[str, Any]:
-    """Return the cells of each column of a CSV file as text."""
-    path, zipped = folder / f"{name}.csv", folder / f"{name}.csv.gz"
-    text = path.read_text() if path.exists() else gzip.decompress(zipped.read_bytes()).decode()
-    header, *lines = csv.reader(text.splitlines())
-    columns = dict(zip(header, np.array(lines).T, strict=True))
-    return {head: cells for head, cells in columns.items() if head not in EXCLUDED_COLUMNS}
-
-
 def choose_categorical(name: str, heads: list[str], kinds: frozenset[str]) -> list[str]:
     """Return the columns to read as categories.
 
@@ -170,16 +139,6 @@ def choose_categorical(name: str, heads: list[str], kinds: frozenset[str]) -> li
     if "categorical" not in kinds:
         return []
     return heads[::2] if "numeric" in kinds else heads
-
-
-def parse_numbers(columns: Mapping[str, Any], n: int) -> tuple[tuple[Numeric, ...], Floats]:
-    """Return columns with their observed ranges, and their values; empty cells get the median."""
-    found, X = [], np.zeros((n, len(columns)))
-    for j, (head, cells) in enumerate(columns.items()):
-        value = np.array([float(cell) if cell else np.nan for cell in cells.tolist()])
-        X[:, j] = np.where(np.isnan(value), np.nanmedian(value), value)
-        found.append(Numeric(head, float(X[:, j].min()), float(X[:, j].max())))
-    return tuple(found), X
 
 
 def encode_categories(head: str, cells: Any) -> tuple[Categorical, Codes]:

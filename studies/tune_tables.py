@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdm.services.prefect_server import use_prefect_server
-from studies.public_table_audit import get_data_folder
+from studies.public_tables import get_data_folder
 from warehouse.home import Home
 
 TABLES = {  # name in the documentation -> file, the smallest first

@@ -109,7 +109,8 @@ def preload_flow() -> None:
 
 def render_findings(found: Reproduction, request: ReproduceRequest) -> RenderableType:
     """Return the count, then one row for each claim that does not simply hold."""
-    from studies.reproduction.page import describe_counts, explain
+    from studies.reproduction.page import describe_counts
+    from studies.reproduction.page_cells import explain
 
     parts: list[RenderableType] = [make_text(describe_counts(found.findings), "bold"), ""]
     shown = found.findings
@@ -146,7 +147,7 @@ def build_reply(found: Reproduction) -> ReproduceReply:
 
 def build_claim(finding: Finding) -> ClaimBody:
     """Return one claim as `--json` prints it."""
-    from studies.reproduction.page import explain
+    from studies.reproduction.page_cells import explain
 
     claim = finding.claim
     return ClaimBody(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -89,9 +89,25 @@ def decide_statements(claim: Claim, quantities: Mapping[str, Sequence[float]]) -
                 yield Decided(name, value, low, high, len(values), claimed, is_true)
 
 
+def decide_again(claim: Claim, measured: Sequence[Decided]) -> Finding:
+    """Return the verdict on a claim by its present rule, from intervals of an earlier run."""
+    found = []
+    for statement in claim.statements:
+        claimed = statement.low - claim.tolerance, statement.high + claim.tolerance
+        for each in measured:
+            if fnmatchcase(each.quantity, statement.quantity):
+                is_true = decide_range(each.low, each.high, claimed)
+                found.append(replace(each, claimed=claimed, is_true=is_true))
+    return make_finding(claim, tuple(found))
+
+
 def decide_claim(claim: Claim, quantities: Mapping[str, Sequence[float]]) -> Finding:
     """Return the verdict on a claim, given all quantities of its measurements."""
-    decided = tuple(decide_statements(claim, quantities))
+    return make_finding(claim, tuple(decide_statements(claim, quantities)))
+
+
+def make_finding(claim: Claim, decided: Sequence[Decided]) -> Finding:
+    """Return the verdict that follows from the statements."""
     finding = Finding(claim, Verdict.OPEN, decided)
     return Finding(claim, judge(claim, *finding.counts), decided)
 

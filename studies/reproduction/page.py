@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studies.reproduction.decision import Decided, Finding, Verdict
+from studies.reproduction.decision import Finding, Verdict
+from studies.reproduction.measurement import Measurement
+from studies.reproduction.page_cells import format_finding, read_sentences
 from studies.reproduction.page_text import (
     Block,
     Grid,
@@ -19,10 +20,10 @@ from studies.reproduction.page_text import (
     render_html,
     render_markdown,
 )
-from studies.reproduction.pictures import PICTURES, Results, draw_picture
-from studies.reproduction.registry import FOLDER, Paper, read_registry
-from studies.reproduction.results import find_result, read_result
-from studies.reproduction.tables import list_files
+from studies.reproduction.picture_list import PICTURES
+from studies.reproduction.pictures import draw_picture
+from studies.reproduction.registry import Claim, Paper, read_registry
+from studies.reproduction.tables import is_large, list_files
 
 if TYPE_CHECKING:
     from tasks.reproduce.plan import Plan, Reproduction
@@ -34,7 +35,7 @@ PICTURES_FOLDER = "pictures/reproduction"
 
 def write_reproduction(plan: Plan, found: Reproduction) -> None:
     """Write the pages, with all pictures for which there are results."""
-    drawn = draw_pictures(plan, found.page.parent / PICTURES_FOLDER)
+    drawn = draw_pictures(plan, found, found.page.parent / PICTURES_FOLDER)
     blocks = list(build_page(plan, found, drawn))
     found.page.parent.mkdir(parents=True, exist_ok=True)
     found.page.write_text("\n".join(render_markdown(blocks)), encoding="utf-8")
@@ -52,8 +53,9 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     yield Paragraph(describe_counts(found.findings))
     yield Paragraph(describe_run(plan, found))
     yield Paragraph(
-        "Claims, tolerances and rules were committed before any experiment on this page: "
-        "studies/reproduction/README.md explains the fields and rules. A claim does not hold only "
+        "Claims, tolerances and rules were committed before any experiment on this page, except "
+        "where a row says that it was corrected: studies/reproduction/README.md explains fields "
+        "and rules. A claim does not hold only "
         "if 99 % intervals exclude what the paper says. The scans that we have contain no "
         "pictures, so that for figures without numbers the trend is judged that the text "
         "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
@@ -74,6 +76,8 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
         for picture in PICTURES:
             if picture.name in drawn and picture.paper == paper.id:
                 yield Image(drawn[picture.name], f"{picture.place}: {picture.title}")
+    if plan.is_whole:
+        yield from build_map(found.page.parent)
     yield Heading(2, "Known errors of the papers")
     used = {number for each in found.findings for number in each.claim.erratum}
     errata = read_sentences("errata.toml")
@@ -88,6 +92,34 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     files = list_files(table for each in found.findings for table in each.claim.data)
     cells = [(f.file, f"{f.rows:,}", f.origin, f"{f.sha256}…") for f in files.values()]
     yield Grid(("file", "records", "origin", "SHA-256"), cells)
+
+
+def build_map(folder: Path) -> Iterator[Block]:
+    """Yield what the map of methods shows, once it is complete."""
+    from studies.reproduction import draw_map
+    from studies.reproduction.map_text import describe_map
+    from studies.reproduction.method_map import SETTINGS, TABLES, read_map
+
+    audits = read_map()
+    if len(draw_map.choose_common(audits)) < len(TABLES) * len(SETTINGS):
+        return
+    yield Heading(2, "Beyond the papers: which method to use today")
+    yield Paragraph(" ".join(describe_map(audits)))
+    for name, draw, title in (
+        (
+            "frontier",
+            draw_map.draw_frontier,
+            "Largest risk above its baseline against accuracy; filled: at the common utility",
+        ),
+        (
+            "map",
+            draw_map.draw_heat_map,
+            "Points of each attack above its baseline at the common utility; empty: does not apply",
+        ),
+    ):
+        path = f"{PICTURES_FOLDER}/{name}.svg"
+        draw(audits, folder / path)
+        yield Image(path, title)
 
 
 def describe_counts(findings: Sequence[Finding]) -> str:
@@ -107,9 +139,15 @@ def describe_run(plan: Plan, found: Reproduction) -> str:
     if plan.unmeasured:
         words += " --measured"
         missing = f" {plan.unmeasured} further claims are not measured yet, and not on this page."
+    minutes = found.cpu_seconds / 60
+    older = sum(
+        not all(job in found.results and found.results[job].is_current(job) for job in jobs)
+        for jobs in (list_jobs(plan, claim) for claim in plan.claims)
+    )
+    earlier = f" {older} rows rest on a run of an earlier version of the code." if older else ""
     return (
-        f"Made by `{words}`: {len(plan.jobs)} measurements, "
-        f"{found.cpu_seconds / 60:.0f} minutes of processor time.{missing}"
+        f"Made by `{words}`: {len(found.results)} measurements, {minutes:.1f} minutes of processor "
+        f"time, so about {math.ceil(minutes / 2)} on two cores.{earlier}{missing}"
     )
 
 
@@ -121,115 +159,31 @@ def count_paper(paper: Paper, findings: Sequence[Finding]) -> tuple[str, ...]:
     return (f"{paper.id} {paper.short}", str(len(own)), *numbers)
 
 
-def format_finding(finding: Finding) -> tuple[str, ...]:
-    """Return the cells of a claim."""
-    claim = finding.claim
-    reading = f" Reading: {claim.reading}" if claim.reading else ""
-    return (
-        f"**{claim.id}** ({claim.place}) {claim.claim}{reading}",
-        claim.figure,
-        format_values(finding.decided),
-        f"**{finding.verdict}**",
-        explain(finding),
-        ", ".join(claim.erratum),
-    )
+def draw_pictures(plan: Plan, found: Reproduction, folder: Path) -> dict[str, str]:
+    """Draw all pictures; return their paths, relative to the page, by name.
 
-
-def format_values(decided: Sequence[Decided]) -> str:
-    """Return all values if they are few, else their extremes."""
-    if not decided:
-        return "not measured"
-    draws = f"{min(d.draws for d in decided)} to {max(d.draws for d in decided)} draws"
-    draws = f"{decided[0].draws} draws" if len({d.draws for d in decided}) == 1 else draws
-    draws = "no noise" if draws == "1 draws" else draws
-    if len(decided) <= 3:
-        return "; ".join(format_value(each) for each in decided) + f"; {draws}"
-    low, high = min(decided, key=lambda d: d.value), max(decided, key=lambda d: d.value)
-    return f"{len(decided)} values from {format_value(low)} to {format_value(high)}; {draws}"
-
-
-def format_value(each: Decided) -> str:
-    """Return a value with its interval."""
-    if each.low == each.high:
-        return format_number(each.value)
-    return f"{format_number(each.value)} [{format_number(each.low)}, {format_number(each.high)}]"
-
-
-def format_number(value: float) -> str:
-    """Return a number in few digits."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    size = abs(value)
-    if size < 5e-4:
-        return f"{value:.0e}"
-    if size < 0.1:
-        return f"{value:.3g}"
-    return f"{value:.3f}" if size < 10 else f"{value:,.4g}" if size < 1e4 else f"{value:,.0f}"
-
-
-def explain(finding: Finding) -> str:
-    """Return why the verdict is what it is, in one sentence."""
-    notes = read_sentences("why.toml")
-    written = notes.get(finding.claim.id, "")
-    true, false, still_open = finding.counts
-    total = len(finding.decided)
-    if finding.verdict is Verdict.HOLDS:
-        counted = "The interval is within the claimed range"
-        if total > 1:
-            counted = f"{true} of {total} intervals are within the claimed range"
-        return f"{counted}. {written}".strip()
-    worst = find_worst(finding)
-    place = f"{worst.quantity} is {format_value(worst)}, claimed {format_range(worst.claimed)}"
-    counted = f"{true} of {total} true, {false} false, {still_open} open; " if total > 1 else ""
-    return f"{counted}{place}. {written}".strip()
-
-
-def find_worst(finding: Finding) -> Decided:
-    """Return the statement that is farthest from its claimed range, relative to its interval."""
-
-    def measure_gap(each: Decided) -> float:
-        first, last = each.claimed
-        gap = max(first - each.high, each.low - last, 0.0)
-        return gap if each.is_true is False else -1.0 if each.is_true else 0.0
-
-    return max(finding.decided, key=measure_gap)
-
-
-def format_range(claimed: tuple[float, float]) -> str:
-    """Return a claimed range, tolerance included."""
-    first, last = claimed
-    if math.isinf(first):
-        return f"at most {format_number(last)}"
-    if math.isinf(last):
-        return f"at least {format_number(first)}"
-    if first == last:
-        return format_number(first)
-    return f"{format_number(first)} to {format_number(last)}"
-
-
-def read_sentences(name: str) -> dict[str, str]:
-    """Return sentences by key from a file of this folder; nothing if there is none."""
-    path = FOLDER / name
-    if not path.exists():
-        return {}
-    found: dict[str, str] = {}
-    for key, value in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        found |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {}
-        found |= {key: value} if isinstance(value, str) else {}
-    return found
-
-
-def draw_pictures(plan: Plan, folder: Path) -> dict[str, str]:
-    """Draw all pictures; return their paths, relative to the page, by name."""
-    results: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for job in plan.jobs:
-        found = read_result(find_result(plan.folder, job))[0]
-        results.setdefault(job.experiment, {}).setdefault(job.table, {}).update(found)
+    A committed picture stays as it is if a result is missing that it shows.
+    """
+    results: dict[str, dict[str, dict[str, Sequence[float]]]] = {}
+    incomplete = set()
+    for claim in (each for each in plan.claims if not each.variant_of):
+        for job in list_jobs(plan, claim):
+            tables = results.setdefault(job.experiment, {})
+            if job in found.results:
+                tables.setdefault(job.table, {}).update(found.results[job].quantities)
+            else:
+                incomplete.add(job.experiment)
     drawn = {}
     for picture in PICTURES:
-        own = [claim for claim in plan.claims if claim.experiment == picture.experiment]
-        tables: Results = results.get(picture.experiment, {})
         path = folder / f"{picture.name}.svg"
-        if draw_picture(picture, tables, own, path):
+        own = [claim for claim in plan.claims if claim.experiment == picture.experiment]
+        is_kept = plan.is_whole and picture.experiment in incomplete and path.exists()
+        if is_kept or draw_picture(picture, results.get(picture.experiment, {}), own, path):
             drawn[picture.name] = f"{PICTURES_FOLDER}/{path.name}"
     return drawn
+
+
+def list_jobs(plan: Plan, claim: Claim) -> list[Measurement]:
+    """Return the measurements of a claim."""
+    large = frozenset(table for table in claim.data if is_large(table))
+    return list(claim.list_measurements(large, full=plan.is_full))

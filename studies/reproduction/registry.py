@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ppdm_core.model.errors import BadInput
+from studies.reproduction.measurement import NO_TABLE, Measurement
 
 FOLDER = Path(__file__).resolve().parent
 PAPERS = ("P0", "P1", "P2", "P3", "P4")
 KINDS = ("exact", "statistical", "qualitative")
-NO_TABLE = ""  # of an experiment that generates its own numbers
 
 
 @dataclass(frozen=True)
@@ -37,33 +36,6 @@ class Statement:
     quantity: str
     low: float = float("-inf")
     high: float = float("inf")
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One run of an experiment on one table; several claims may use it."""
-
-    experiment: str
-    table: str
-    parameters: str  # JSON, with sorted keys
-    draws: int
-    is_full: bool
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The parameters of the experiment."""
-        found: dict[str, Any] = json.loads(self.parameters)
-        return found
-
-    @property
-    def title(self) -> str:
-        """Experiment and table, for a line of progress."""
-        return f"{self.experiment} {self.table}".rstrip()
-
-    def compute_digest(self, code: str) -> str:
-        """Return what identifies the result, given the version of the code."""
-        parts = (self.experiment, self.table, self.parameters, self.draws, self.is_full, code)
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +60,7 @@ class Claim:
     part: float = 0.5
     erratum: Sequence[str] = ()
     reading: str = ""
+    corrected: str = ""  # what was wrong in an earlier version of the claim
     variant_of: str = ""
 
     @property

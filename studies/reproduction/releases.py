@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_core.attacks.correlation_filter import choose_counts
 from ppdm_core.metrics.interval_privacy import IntervalPrivacy
 from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats, Ints
@@ -21,11 +20,10 @@ from ppdm_core.numerics.neighbours import find_nearest_rows
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import make_sanitizer
-from studies.public_table_audit import load_into_memory
+from studies.public_tables import load_into_memory
 
 Quantities = dict[str, list[float]]
 EPSILON = 0.1  # of views whose attack does not use it
-MAX_FILTER_COUNTS = 10_000
 MAX_NEIGHBOURS = 10
 
 
@@ -104,7 +102,7 @@ def filter_privacy(X: Floats, X_hat: Floats, rank: int) -> float:
     mean = X_hat.mean(axis=0)
     _, _, V = np.linalg.svd(np.cov(X_hat - mean, rowvar=False), hermitian=True)
     scores = (X_hat - mean) @ V.T
-    counts = choose_counts(rank, MAX_FILTER_COUNTS)
+    counts = range(1, rank + 1)
     return min(measure_privacy(X, mean + scores[:, :k] @ V[:k]) for k in counts)
 
 

@@ -1,42 +1,76 @@
-"""Results of measurements: one Parquet file each, so that a killed run is continued."""
+"""Results of measurements.
+
+In a home each is one Parquet file, so that a killed run is continued. The results behind the
+committed page are in one file beside this one, so that the page can be written again without them.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from studies.reproduction.code_version import compute_version
 from studies.reproduction.decision import Finding
-from studies.reproduction.registry import NO_TABLE, Measurement
+from studies.reproduction.measurement import NO_TABLE, Measurement
+from studies.reproduction.registry import FOLDER
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("ppdm_core", "studies/reproduction/experiments")
-SHARED_SOURCES = (
-    "studies/reproduction/releases.py",
-    "studies/reproduction/tables.py",
-    "studies/classifier_accuracy.py",
-    "studies/pooled_sites.py",
-)
 Quantities = Mapping[str, Sequence[float]]
+COMMITTED = FOLDER / "results.parquet"
+COLUMNS = (
+    "experiment",
+    "table",
+    "parameters",
+    "draws",
+    "is_full",
+    "version",
+    "seconds",
+    "quantity",
+    "draw",
+    "value",
+)
 
 
-@lru_cache(maxsize=1)
-def compute_experiment_version(root: Path = ROOT) -> str:
-    """Return a digest of the code that a result depends on."""
-    paths = [path for folder in SOURCES for path in (root / folder).rglob("*.py")]
-    digest = hashlib.sha256()
-    for path in sorted([*paths, *(root / name for name in SHARED_SOURCES)]):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+@dataclass(frozen=True)
+class Result:
+    """The quantities of a measurement by name, one value for each draw."""
+
+    quantities: Quantities
+    seconds: float  # of processor time
+    version: str  # of the code
+
+    def is_current(self, job: Measurement) -> bool:
+        """Return whether the present code made it."""
+        return self.version == find_version(job)
+
+
+def find_version(job: Measurement) -> str:
+    """Return the version of the code of an experiment."""
+    from studies.reproduction.experiments import EXPERIMENTS
+
+    return compute_version(EXPERIMENTS[job.experiment].__module__)
 
 
 def find_result(folder: Path, job: Measurement) -> Path:
     """Return the file of a result of the present code."""
-    digest = job.compute_digest(compute_experiment_version())
+    digest = job.compute_digest(find_version(job))
     return folder / f"{job.experiment}-{job.table or 'generated'}-{digest}.parquet"
+
+
+def find_known(folder: Path, jobs: Iterable[Measurement]) -> dict[Measurement, Result]:
+    """Return the results of the present code, or else the committed ones, which may be older."""
+    committed = read_committed_results()
+    found = {}
+    for job in jobs:
+        path = find_result(folder, job)
+        if path.exists():
+            found[job] = read_result(path)
+        elif job in committed:
+            found[job] = committed[job]
+    return found
 
 
 def measure(job: Measurement) -> tuple[Quantities, float]:
@@ -51,35 +85,56 @@ def measure(job: Measurement) -> tuple[Quantities, float]:
 def measure_into(job: Measurement, path: str) -> float:
     """Run an experiment, write its result, and return the processor time; for a child process."""
     found, seconds = measure(job)
-    write_result(Path(path), found, seconds)
+    write_result(Path(path), job, found, seconds)
     return seconds
 
 
-def write_result(path: Path, quantities: Quantities, seconds: float) -> None:
-    """Write quantities by draw; the file appears when it is complete."""
+def write_result(path: Path, job: Measurement, quantities: Quantities, seconds: float) -> None:
+    """Write one result; the file appears when it is complete."""
+    write_results(path, {job: Result(quantities, seconds, find_version(job))})
+
+
+def write_results(path: Path, results: Mapping[Measurement, Result]) -> None:
+    """Write quantities by measurement and draw."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [(name, i, v) for name, values in quantities.items() for i, v in enumerate(values)]
-    names, draws, values = zip(*rows, strict=True)
-    table = pa.table({"quantity": names, "draw": draws, "value": values})
+    rows = [
+        (*astuple(job), result.version, round(result.seconds, 3), name, draw, value)
+        for job, result in results.items()
+        for name, values in result.quantities.items()
+        for draw, value in enumerate(values)
+    ]
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    pq.write_table(table.replace_schema_metadata({"seconds": f"{seconds:.3f}"}), partial)
+    pq.write_table(pa.table(columns), partial, compression="zstd")
     partial.replace(path)
 
 
-def read_result(path: Path) -> tuple[dict[str, list[float]], float]:
-    """Return the quantities of a result by name, and its processor time."""
+def read_result(path: Path) -> Result:
+    """Return the result in a file of a home."""
+    (result,) = read_results(path).values()
+    return result
+
+
+def read_results(path: Path) -> dict[Measurement, Result]:
+    """Return all results of a file."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
-    found: dict[str, list[float]] = {}
-    for name, value in zip(
-        table.column("quantity").to_pylist(), table.column("value").to_pylist(), strict=True
-    ):
-        found.setdefault(name, []).append(value)
-    return found, float(table.schema.metadata[b"seconds"])
+    found: dict[Measurement, Result] = {}
+    table = pq.read_table(path).select(COLUMNS).to_pydict()
+    for *fields, version, seconds, name, _, value in zip(*table.values(), strict=True):
+        result = found.setdefault(Measurement(*fields), Result({}, seconds, version))
+        assert isinstance(result.quantities, dict)
+        result.quantities.setdefault(name, []).append(value)
+    return found
+
+
+@lru_cache(maxsize=1)
+def read_committed_results(path: Path = COMMITTED) -> Mapping[Measurement, Result]:
+    """Return the results behind the committed page; nothing if there is none."""
+    return read_results(path) if path.exists() else {}
 
 
 def name_quantities(job: Measurement, quantities: Quantities) -> dict[str, Sequence[float]]:

@@ -6,7 +6,7 @@ import math
 import secrets
 from pathlib import Path
 
-from studies.reproduction.decision import Finding
+from studies.reproduction.decision import Decided, Finding
 from studies.reproduction.registry import FOLDER, Claim
 
 COMMITTED = FOLDER / "measured.parquet"
@@ -27,6 +27,18 @@ def read_committed_verdicts(path: Path = COMMITTED) -> dict[str, str]:
         return {}
     table = pq.read_table(path, columns=["claim", "verdict"]).to_pydict()
     return dict(zip(table["claim"], table["verdict"], strict=True))
+
+
+def read_committed_statements(path: Path = COMMITTED) -> dict[str, list[Decided]]:
+    """Return the intervals of the committed run by claim; nothing if there is none."""
+    import pyarrow.parquet as pq
+
+    found: dict[str, list[Decided]] = {}
+    for row in pq.read_table(path).to_pylist() if path.exists() else []:
+        claimed = row["claimed_low"], row["claimed_high"]
+        figures = (row[name] for name in ("quantity", "value", "low", "high", "draws"))
+        found.setdefault(row["claim"], []).append(Decided(*figures, claimed, row["is_true"]))
+    return found
 
 
 def find_changed(findings: tuple[Finding, ...], path: Path = COMMITTED) -> tuple[str, ...]:

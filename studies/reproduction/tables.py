@@ -15,7 +15,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Categorical, Numeric, Schema
-from studies.public_table_audit import get_data_folder, parse_numbers, read_columns
+from studies.public_tables import get_data_folder, parse_numbers, read_columns
 
 ORIGINS = Path(__file__).with_name("data.toml")
 MAX_SMALL_RECORDS = 3_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,9 @@ from ppdm_core.model.errors import BadInput
 
 if TYPE_CHECKING:
     from studies.reproduction.decision import Finding
-    from studies.reproduction.registry import Claim, Measurement
+    from studies.reproduction.measurement import Measurement
+    from studies.reproduction.registry import Claim
+    from studies.reproduction.results import Result
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,17 @@ class Reproduction:
     """What a run found."""
 
     findings: tuple[Finding, ...]
+    results: Mapping[Measurement, Result]
     page: Path
     measured: int  # measurements of this run; the others were kept from an earlier one
     kept: int
-    cpu_seconds: float  # of all measurements, also of those that were kept
     seconds: float
     changed: tuple[str, ...] = ()  # claims whose verdict is not the committed one
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time of all measurements, also of those that were kept."""
+        return sum(result.seconds for result in self.results.values())
 
 
 def check_checkout() -> Path:
@@ -54,16 +61,22 @@ def check_checkout() -> Path:
 
 
 def keep_measured(plan: Plan) -> Plan:
-    """Return the plan without the claims that lack a result of the present code."""
-    from studies.reproduction.results import find_result
+    """Return the plan without claims that were measured neither here nor in the committed run."""
+    from studies.reproduction.results import find_known
+    from studies.reproduction.sampling import read_committed_statements
     from studies.reproduction.tables import is_large
 
     large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
     jobs_of = {
         claim.id: list(claim.list_measurements(large, full=plan.is_full)) for claim in plan.claims
     }
-    done = {job for job in plan.jobs if find_result(plan.folder, job).exists()}
-    claims = tuple(each for each in plan.claims if done.issuperset(jobs_of[each.id]))
+    done = find_known(plan.folder, plan.jobs).keys()
+    before = read_committed_statements()
+    claims = tuple(
+        each
+        for each in plan.claims
+        if done >= set(jobs_of[each.id]) or (each.id in before and not plan.is_full)
+    )
     if not claims:
         raise BadInput("None of these claims is measured yet.", remedy="Leave out '--measured'.")
     needed = {job for claim in claims for job in jobs_of[claim.id]}
@@ -71,7 +84,7 @@ def keep_measured(plan: Plan) -> Plan:
     return replace(
         plan,
         claims=claims,
-        jobs=tuple(job for job in plan.jobs if job in needed),
+        jobs=tuple(job for job in plan.jobs if job in needed and job in done),
         unmeasured=counts[0] - counts[1],
     )
 
@@ -107,18 +120,25 @@ def make_plan(home: Path, paper: str | None, claim: str | None, *, full: bool, c
     )
 
 
-def judge_claims(plan: Plan) -> tuple[tuple[Finding, ...], float]:
-    """Return the verdicts on all claims of a plan, and the processor time of its results."""
-    from studies.reproduction.decision import decide_claim
-    from studies.reproduction.results import find_result, name_quantities, read_result
+def judge_claims(plan: Plan, results: Mapping[Measurement, Result]) -> tuple[Finding, ...]:
+    """Return the verdicts on all claims of a plan.
+
+    A claim without all results is judged by the intervals of the committed run.
+    """
+    from studies.reproduction.decision import decide_again, decide_claim
+    from studies.reproduction.results import name_quantities
+    from studies.reproduction.sampling import read_committed_statements
     from studies.reproduction.tables import is_large
 
     large = frozenset(table for each in plan.claims for table in each.data if is_large(table))
-    results = {job: read_result(find_result(plan.folder, job)) for job in plan.jobs}
-    findings = []
+    findings, before = [], read_committed_statements()
     for claim in plan.claims:
+        jobs = list(claim.list_measurements(large, full=plan.is_full))
+        if not results.keys() >= set(jobs):
+            findings.append(decide_again(claim, before[claim.id]))
+            continue
         quantities: dict[str, Sequence[float]] = {}
-        for job in claim.list_measurements(large, full=plan.is_full):
-            quantities |= name_quantities(job, results[job][0])
+        for job in jobs:
+            quantities |= name_quantities(job, results[job].quantities)
         findings.append(decide_claim(claim, quantities))
-    return tuple(findings), sum(seconds for _, seconds in results.values())
+    return tuple(findings)

@@ -16,7 +16,7 @@ from tasks.reproduce.plan import Plan, Reproduction, judge_claims
 from warehouse.clock import now
 
 if TYPE_CHECKING:
-    from studies.reproduction.registry import Measurement
+    from studies.reproduction.measurement import Measurement
 
 
 @task(name="measure", task_run_name="{title}", cache_policy=NO_CACHE)
@@ -32,23 +32,25 @@ def measure_job(title: str, job: Measurement, path: Path, workers: ProcessPoolEx
 @redact_errors
 def write_pages(plan: Plan, measured: int, seconds: float, *, check: bool) -> Reproduction:
     """Judge all claims, and write the pages and pictures."""
+    from studies.reproduction import results
     from studies.reproduction.page import write_reproduction
-    from studies.reproduction.results import write_findings
     from studies.reproduction.sampling import COMMITTED, find_changed
 
-    findings, cpu_seconds = judge_claims(plan)
+    known = results.find_known(plan.folder, plan.jobs)
+    findings = judge_claims(plan, known)
     found = Reproduction(
         findings=findings,
+        results=known,
         page=plan.out / "reproduction.md",
         measured=measured,
         kept=len(plan.jobs) - measured,
-        cpu_seconds=cpu_seconds,
         seconds=seconds,
         changed=find_changed(findings) if check else (),
     )
-    write_findings(plan.folder / "findings.parquet", findings)
+    results.write_findings(plan.folder / "findings.parquet", findings)
     if plan.is_whole and not plan.is_full:
-        write_findings(COMMITTED, findings)
+        results.write_findings(COMMITTED, findings)
+        results.write_results(results.COMMITTED, known)
     write_reproduction(plan, found)
     return found
 

@@ -12,14 +12,20 @@ import pytest
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.grid_noise import GridNoise
-from studies.reproduction.decision import Verdict, compute_interval, decide_claim, judge
+from studies.reproduction.decision import (
+    Verdict,
+    compute_interval,
+    decide_again,
+    decide_claim,
+    judge,
+)
 from studies.reproduction.experiments import EXPERIMENTS
-from studies.reproduction.page import read_sentences
-from studies.reproduction.pictures import PICTURES
+from studies.reproduction.measurement import Measurement
+from studies.reproduction.page_cells import read_sentences
+from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
     PAPERS,
     Claim,
-    Measurement,
     Statement,
     parse_claim,
     read_registry,
@@ -32,7 +38,12 @@ from studies.reproduction.results import (
     read_result,
     write_result,
 )
-from studies.reproduction.sampling import choose_tenth, find_changed
+from studies.reproduction.sampling import (
+    choose_tenth,
+    find_changed,
+    read_committed_statements,
+    read_committed_verdicts,
+)
 from studies.reproduction.tables import (
     GENERATED,
     SOURCES,
@@ -177,8 +188,10 @@ def test_write_result_then_read_gives_the_same_quantities(tmp_path: Path) -> Non
     job = Measurement("salary_example", "", "{}", 1, False)
     path = find_result(tmp_path, job)
     found, seconds = measure(job)
-    write_result(path, found, seconds)
-    assert read_result(path)[0] == found
+    write_result(path, job, found, seconds)
+    read = read_result(path)
+    assert read.quantities == found
+    assert read.is_current(job)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
@@ -214,8 +227,6 @@ def test_statements_of_cheap_experiments_match_a_quantity() -> None:
 def test_sample_of_claims_has_the_committed_verdicts(
     paper: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from studies.reproduction.sampling import read_committed_verdicts
-
     monkeypatch.setenv("PPDM_DATA", str(shared_data))
     committed = read_committed_verdicts()
     assert committed
@@ -245,3 +256,22 @@ def test_noise_that_is_too_small_flips_a_verdict(
         lambda self, bits: np.rint(0.8 * draw(self, bits)).astype(np.int64),
     )
     assert decide() is Verdict.FAILS
+
+
+def test_decide_again_uses_the_present_rule_on_earlier_intervals() -> None:
+    before = decide_claim(CLAIM, {"q/wine": [5.5, 5.6, 5.4, 5.5]})
+    assert before.verdict is Verdict.OPEN
+    wider = replace(CLAIM, tolerance=2.0)
+    after = decide_again(wider, before.decided)
+    assert after.verdict is Verdict.HOLDS
+    assert after.decided[0].claimed == (3.0, 7.0)
+    other = replace(CLAIM, statements=(Statement("other", 0.0),))
+    assert decide_again(other, before.decided).verdict is Verdict.OPEN
+
+
+def test_read_committed_statements_has_every_committed_verdict() -> None:
+    statements, verdicts = read_committed_statements(), read_committed_verdicts()
+    assert statements.keys() == verdicts.keys()
+    known = {claim.id: claim for claim in select_claims()}
+    for id, decided in statements.items():
+        assert decide_again(known[id], decided).verdict == verdicts[id], id

@@ -48,7 +48,7 @@ from studies.reproduction.experiments.rotations import (
     rotation_mining,
     sign_search_times,
 )
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import Quantities
 
 Experiment = Callable[[Measurement], Quantities]

@@ -17,8 +17,8 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.sanitizers._fuzzy_selection import Programme, choose_pruning
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
-from studies.public_table_audit import load_into_memory
-from studies.reproduction.registry import Measurement
+from studies.public_tables import load_into_memory
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import (
     Quantities,
     append,

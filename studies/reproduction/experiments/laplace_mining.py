@@ -16,7 +16,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.linear_map import invert
 from studies.classifier_accuracy import compute_accuracy, draw_task, measure_classifier
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import (
     Quantities,
     ReleasedTable,

@@ -11,7 +11,7 @@ from ppdm_core.model.rows import ArrayRows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.linear_map import project
 from ppdm_core.numerics.noise_distributions import LAPLACE, StudentT
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import Quantities, append, release, release_laplace
 from studies.reproduction.tables import load
 

@@ -22,7 +22,7 @@ from studies.reproduction.experiments.cosines import (
     guess_privacy,
     transform,
 )
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import Quantities, append, measure_accuracy, split_records
 from studies.reproduction.tables import Table, load, make_rows
 

@@ -15,7 +15,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import RecordSet
 from ppdm_core.numerics.kernel_model import BandwidthRule
 from studies.pooled_sites import measure_pool
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import (
     Quantities,
     ReleasedTable,

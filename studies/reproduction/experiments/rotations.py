@@ -22,7 +22,7 @@ from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.attacker import KnownRows
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
-from studies.reproduction.registry import Measurement
+from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import (
     Quantities,
     ReleasedTable,
