@@ -14,6 +14,7 @@ from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.release import Response
 from ppdm_core.numerics.distances import squared_distances
 from ppdm_core.numerics.kernel_model import KernelSetting
+from ppdm_core.numerics.neighbours import find_smallest_places
 from ppdm_core.numerics.noise_distributions import NoiseDistribution
 
 NEIGHBOUR_RANK = 5
@@ -131,7 +132,7 @@ def _measure_distances(T: Floats, Z: Floats) -> Floats:
     k = min(NEIGHBOUR_RANK, len(Z))
     if k:
         for targets, D in squared_distances(T, Z):
-            nearest = np.partition(D, k - 1, axis=1)[:, :k] if k < len(Z) else D
+            nearest = np.take_along_axis(D, find_smallest_places(D, k), axis=1)
             found[targets] = np.column_stack([nearest.min(axis=1), nearest.max(axis=1)])
         found = np.sqrt(found)
     return found

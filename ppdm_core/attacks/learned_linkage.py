@@ -173,8 +173,12 @@ def describe_pairs(view: AttackerView) -> Pairs:
     others = X[:0] if view.sample is None else view.sample
     everyone = np.vstack([X, others])
     persons = compute_features(X, to_original_units(X, *units), everyone)
-    rows = to_original_units(view.Y, *units) if is_same else view.Y
-    released = compute_features(view.Y, rows, view.Y)
+    released = dict(
+        view.compute_once(
+            "row features",
+            lambda Y: compute_features(Y, to_original_units(Y, *units) if is_same else Y, Y),
+        )
+    )
     comparable = None
     if is_same:
         persons["values"], released["values"] = X, view.Y

@@ -20,6 +20,7 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.distances import row_slices, squared_distances
 from ppdm_core.numerics.linear_map import has_map, has_noise, project
+from ppdm_core.numerics.neighbours import find_smallest_places
 from ppdm_core.numerics.noise_distributions import SAMPLED_DISTRIBUTIONS
 
 MAX_TESTED_PAIRS: dict[Effort, int] = {
@@ -146,7 +147,7 @@ def choose_tested_rows(
         return
     unit = np.where(scales > 0, scales, 1.0)
     for part, D in squared_distances(X / unit, Y / unit):
-        yield part, np.argpartition(D, most, axis=1)[:, :most]
+        yield part, find_smallest_places(D, most)
 
 
 def sum_evidence(

@@ -30,6 +30,9 @@ def compare(
         X, label, X, PublicParameters("original", "original", schema.names), rng
     )
     words = [column.name for column in schema.categorical]
+    units = None
+    if truth.offset is not None and truth.unit is not None:
+        units = truth.offset, truth.unit
     return [
         ReleaseComparison(
             X,
@@ -43,6 +46,7 @@ def compare(
             released_codes=draw.C,
             steward_map=draw.leaked_map,
             table=table,
+            units=units,
         )
         for draw in draws
     ]

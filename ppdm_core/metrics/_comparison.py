@@ -41,6 +41,7 @@ class ReleaseComparison:
     released_codes: Codes | None = None  # (m, c) released ones
     steward_map: PublicParameters | None = None  # if the public map is secret
     table: ReleaseComparison | None = None  # the original as its own release; default: made here
+    units: tuple[Floats, Floats] | None = None  # offset and unit: X * unit + offset are the records
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def get_or_compute(self, name: str, make: Callable[[], T]) -> T:

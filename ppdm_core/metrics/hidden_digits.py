@@ -8,6 +8,7 @@ import numpy as np
 
 from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.metrics._comparison import ReleaseComparison
+from ppdm_core.metrics._equal_parts import find_equal_parts
 from ppdm_core.metrics._release import check_comparison, sample_indices
 from ppdm_core.model.arrays import Codes, Floats, Ints
 from ppdm_core.model.errors import NotApplicable
@@ -29,7 +30,7 @@ _LEAST_SHARE, _LEAST_NORMAL = 0.02, 0.0251  # quantile of absolute normal number
 _MANTISSA_BITS = (*range(4, 45, 4), 23, 31, 33)
 _MAX_DEVIATIONS = 15.0  # of a chi-square statistic by chance; the normal law exceeds 7 once in 1e12
 _RELATIVE = "decimal below the noise"  # the same parts, where columns have units of their own
-_MIN_ROW_CELLS = 5  # of a row, to compare its digits with its record
+_MIN_ROW_CELLS = 5  # of a row, to correlate its digits with its record
 _SHIFTS = (1, 2, 3, 5, 8)  # rows compared with records of other rows: what chance gives
 _MAX_CHANCE_ROWS = 2  # that follow their record; values on a common grid repeat digits
 _CHANCE_MARGIN = 15.0  # beyond what chance gives, as a logarithm of probability
@@ -118,27 +119,42 @@ def compute_share_of_following_rows(X: Floats, units: Sequence[Mapping[int, Floa
 
     The parts of one unit are correlated with the record's places in the range, and in the order,
     of each column. A correlation counts where it is far less probable by chance than any between
-    rows and records of other rows.
+    rows and records of other rows. Parts that equal the place in the range count in any column.
     """
     following = np.zeros(len(X), bool)
+    spread = np.ptp(X, axis=0)
+    in_range = (X - X.min(axis=0)) / np.where(spread > 0, spread, 1.0)
+    in_order = compute_ranks(X)
     for columns in units:
-        chosen = [j for j in columns if np.ptp(X[:, j]) > 0]
+        chosen = [j for j in columns if spread[j] > 0]
+        if not chosen:
+            continue
+        parts = np.column_stack([columns[j] for j in chosen])
+        following |= find_equal_parts(parts, in_range[:, chosen])
         if len(chosen) < _MIN_ROW_CELLS:
             continue
-        U = np.column_stack([columns[j] for j in chosen])
-        Z = X[:, chosen]
-        for places in ((Z - Z.min(axis=0)) / np.ptp(Z, axis=0), compute_ranks(Z)):
-            by_chance = [score_correlation(U, np.roll(places, k, axis=0)).max() for k in _SHIFTS]
+        U = scale_lines(parts)
+        for places in (in_range, in_order):
+            V = scale_lines(places[:, chosen])
+            by_chance = [score_correlation(U, np.roll(V, k, axis=0)).max() for k in _SHIFTS]
             limit = max(math.log(len(X)), *by_chance) + _CHANCE_MARGIN
-            following |= score_correlation(U, places) > limit
+            following |= score_correlation(U, V) > limit
     return float(following.mean())
 
 
+def scale_lines(Z: Floats) -> Floats:
+    """Return rows of mean 0 and length 1; constant ones become 0."""
+    centred = Z - Z.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+    return np.asarray(centred / np.where(length > 0, length, 1.0)[:, None])
+
+
 def score_correlation(U: Floats, V: Floats) -> Floats:
-    """Return minus the logarithm of how probable each row's correlation is by chance; (n,)."""
-    U, V = (Z - Z.mean(axis=1, keepdims=True) for Z in (U, V))
-    size = (U**2).sum(axis=1) * (V**2).sum(axis=1)
-    r2 = np.divide((U * V).sum(axis=1) ** 2, size, where=size > 0, out=np.zeros(len(U)))
+    """Return minus the logarithm of how probable each row's correlation is by chance; (n,).
+
+    Rows have mean 0 and length 1.
+    """
+    r2 = np.einsum("ij,ij->i", U, V) ** 2
     # The exponent is that of normal parts; the limit is taken from the parts as they are.
     return np.asarray((1.0 - U.shape[1] / 2.0) * np.log(np.maximum(1.0 - r2, _LEAST_LEFT)))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._metric import ReleaseMetric
+from ppdm_core.metrics._record_seeds import measure_record_seeds
 from ppdm_core.metrics._release import check_comparison
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
@@ -35,8 +36,9 @@ class RecomputedNoise(ReleaseMetric):
     the release, against the record itself, its ratio, or a linear map of the records, is compared
     in both orders (row by row, column by column) with the first numbers of the streams of
     ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, with a seed for each row that
-    is its number, and with any seed for each row, as if it were a function of the record. The value
-    is the largest squared correlation; the baseline is what chance exceeds almost never.
+    is its number, with any seed for each row, as if it were a function of the record, and with
+    larger seeds that are a rounded sum, length or value of the record. The value is the largest
+    squared correlation; the baseline is what chance exceeds almost never.
     """
 
     name = "recomputed_noise"
@@ -60,6 +62,11 @@ class RecomputedNoise(ReleaseMetric):
         )
         rng = comparison.rng(self.name)
         value = max(value, *(measure_any_seed_agreement(R, rng) for R in tables))
+        records = comparison.X[comparison.records[:_ROWS]]
+        if comparison.units is not None:
+            offset, unit = comparison.units
+            records = records * unit + offset
+        value = max(value, measure_record_seeds(tables, records))
         return Measurement(value, lambda keep: value)
 
     def baseline(self, comparison: ReleaseComparison) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from ppdm_core.model.policy import Effort
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Schema
 
+T = TypeVar("T")
 RowMap = Callable[[Floats], Floats]  # released rows to estimates of their records
 ColumnKind = Literal["numeric", "categorical"]
 # Scenarios of a linker: this share of the targets, of which it is surest; -1 for the others.
@@ -130,6 +131,7 @@ class AttackerView:
     further: FurtherRows | None = None  # None: all rows of the release are in ``Y``
     reconstruct: Mapping[str, RowMap] = field(default_factory=dict)  # the same for further rows
     basis: AttackerView | None = None  # of a view of further rows: where statistics are taken
+    computed: dict[str, tuple[Floats, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def fitted(self) -> AttackerView:
@@ -140,6 +142,13 @@ class AttackerView:
     def is_block(self) -> bool:
         """Whether this view holds some of the rows of a large release."""
         return self.further is not None or self.basis is not None
+
+    def compute_once(self, name: str, compute: Callable[[Floats], T]) -> T:
+        """Return a function of the rows; views that differ only in who is known share it."""
+        if name not in self.computed or self.computed[name][0] is not self.Y:
+            self.computed[name] = self.Y, compute(self.Y)
+        found: T = self.computed[name][1]
+        return found
 
     def iterate_parts(self) -> Iterator[tuple[int, AttackerView]]:
         """Yield this view, then views of the further rows, with the position of the first row.

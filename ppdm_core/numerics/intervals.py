@@ -8,6 +8,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.numerics.distances import squared_distances
+from ppdm_core.numerics.neighbours import find_smallest_places
 
 IntervalAtLevel = Callable[[float], tuple[float, float]]  # low and high end at a level
 _EXACT_ROWS = 5_000
@@ -102,6 +103,6 @@ def find_isolated_tenth(X: Floats, rng: np.random.Generator) -> Ints:
         mine = own[rows]
         met = np.flatnonzero(mine >= 0)
         D[met, mine[met]] = np.inf
-        gap[rows] = np.partition(D, k - 1, axis=1)[:, k - 1]
+        gap[rows] = np.take_along_axis(D, find_smallest_places(D, k), axis=1).max(axis=1)
     count = max(1, round(n / 10))
     return np.sort(np.argsort(-gap, kind="stable")[:count])

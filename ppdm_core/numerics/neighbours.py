@@ -16,6 +16,9 @@ from ppdm_core.numerics.distances import row_slices, sort_by_distance
 WIDE_ROWS = 16_384  # from here on, the smallest costs are searched in tiles
 TILE_PERSONS, TILE_ROWS = 256, 2_048  # of the costs that are computed at a time: they fit the cache
 MAX_HELD_HITS = 16  # of each person, before they are merged
+_GROUP_SIZE = 64  # entries of a line of which the least is found first
+_MIN_GROUPS_PER_PLACE = 4
+_MAX_HITS_PER_PLACE = 20  # entries among which the smallest are sorted out
 TIE_TOLERANCE = 1e-13  # smaller differences of squared distances, relative to the largest, are ties
 
 
@@ -47,7 +50,7 @@ def find_nearest(A: Floats, B: Floats, k: int, own: Ints | None = None) -> Itera
         if own is not None:
             D[np.arange(len(D)), own[rows]] = np.inf
         tie = TIE_TOLERANCE * (largest + np.einsum("ij,ij->i", A[rows], A[rows]))
-        farthest = D.min(axis=1) if k == 1 else np.partition(D, k - 1, axis=1)[:, k - 1]
+        farthest = np.take_along_axis(D, find_smallest_places(D, k), axis=1).max(axis=1)
         row, column = np.divmod(np.flatnonzero((farthest + tie)[:, None] >= D), D.shape[1])
         order = np.lexsort((D[row, column], row))
         row, column = row[order], column[order]
@@ -72,7 +75,7 @@ def find_nearest_rows(A: Floats, B: Floats, k: int) -> tuple[Ints, Floats]:
     elif place.size:
         A, B = _centre(A, B)
         for rows, D in _iterate_blocks(A, B):
-            place[rows], square[rows] = sort_by_distance(A[rows], B, _find_smallest_places(D, k))
+            place[rows], square[rows] = sort_by_distance(A[rows], B, find_smallest_places(D, k))
     return place, square
 
 
@@ -93,7 +96,7 @@ class SmallestCosts:
         limit = self.cost[persons, -1]
         if not np.isfinite(limit).all():
             k = min(self.cost.shape[1], C.shape[1])
-            place = _find_smallest_places(C, k)
+            place = find_smallest_places(C, k)
             limit = np.minimum(limit, np.take_along_axis(C, place, axis=1).max(axis=1))
             limit = np.nextafter(limit, np.inf) if k == self.cost.shape[1] else limit + np.inf
         person, row = np.divmod(np.flatnonzero(limit[:, None] > C), C.shape[1])
@@ -137,7 +140,7 @@ def search_tiles(
 
 def find_smallest(C: Floats, k: int) -> tuple[Ints, Floats]:
     """Return places and values of the k smallest entries of each line, smallest first; (t, k)."""
-    place = _find_smallest_places(C, min(k, C.shape[1]))
+    place = find_smallest_places(C, min(k, C.shape[1]))
     value = np.take_along_axis(C, place, axis=1)
     order = np.lexsort((place, value))
     return np.take_along_axis(place, order, axis=1), np.take_along_axis(value, order, axis=1)
@@ -156,10 +159,37 @@ def _iterate_blocks(A: Floats, B: Floats) -> Iterator[tuple[slice, Floats]]:
         yield rows, np.column_stack([-2.0 * A[rows], np.ones(len(A[rows]))]) @ columns
 
 
-def _find_smallest_places(D: Floats, k: int) -> Ints:
+def find_smallest_places(D: Floats, k: int) -> Ints:
     """Return the positions of the k smallest entries of each line, in no order."""
     if k == 1:
         return np.asarray(D.argmin(axis=1)[:, None])
     if k == D.shape[1]:
         return np.tile(np.arange(k), (len(D), 1))
+    groups = D.shape[1] // _GROUP_SIZE
+    if groups >= _MIN_GROUPS_PER_PLACE * k:
+        found = _search_groups(D, k, groups)
+        if found is not None:
+            return found
     return np.asarray(np.argpartition(D, k - 1, axis=1)[:, :k])
+
+
+def _search_groups(D: Floats, k: int, groups: int) -> Ints | None:
+    """Return the same, several times as fast for long lines; None if very many entries are tied.
+
+    At least k entries are at most as large as the k-th smallest minimum of a group, so that all
+    others can be ignored.
+    """
+    n, m = D.shape
+    least = D[:, : groups * _GROUP_SIZE].reshape(n, _GROUP_SIZE, groups).min(axis=1)
+    limit = np.partition(least, k - 1, axis=1)[:, k - 1]
+    line, column = np.divmod(np.flatnonzero(limit[:, None] >= D), m)
+    count = np.bincount(line, minlength=n)
+    width = int(count.max(initial=0))
+    if not len(count) or count.min() < k or width > _MAX_HITS_PER_PLACE * k:
+        return None  # entries that are not numbers, or ties
+    place = np.arange(len(line)) - np.repeat(np.cumsum(count) - count, count)
+    cost, where = np.full((n, width), np.inf), np.zeros((n, width), dtype=np.int64)
+    cost[line, place], where[line, place] = D[line, column], column
+    if width == k:
+        return where
+    return np.take_along_axis(where, np.argpartition(cost, k - 1, axis=1)[:, :k], axis=1)

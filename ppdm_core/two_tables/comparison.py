@@ -29,6 +29,7 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
+from ppdm_core.two_tables.order_certainty import is_order_certain
 from ppdm_core.two_tables.row_order import (
     find_revealed_orders,
     find_sorted_columns,
@@ -41,6 +42,11 @@ UNKNOWN_RECORD = -1  # source of a row, where that is not known
 NO_COMMON_GROUND = (
     "No released column was recognised as an original one, and it is not known which row belongs "
     "to which record, so that attacks have little to work with."
+)
+UNCERTAIN_ORDER = (
+    "The rows are in an order of their own, and the noise is so strong that an order by the "
+    "original would not be noticed. Sort the rows by a released column before handing them out: "
+    "then they have no other order."
 )
 
 
@@ -63,6 +69,7 @@ class TableComparison:
     sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
     revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
     has_position_trend: bool = False  # released values, or those of aligned records, follow it
+    has_uncertain_order: bool = False  # an order by the original would not be noticed
 
     @property
     def is_common(self) -> bool:
@@ -83,6 +90,8 @@ class TableComparison:
                 "Values depend on the position of their row, so that the order of the rows may "
                 "place persons. Shuffle the rows before handing them out."
             )
+        elif self.has_uncertain_order and self.is_common:
+            found.append(UNCERTAIN_ORDER)
         return tuple(found)
 
     @property
@@ -175,8 +184,15 @@ def add_row_order(
         in_order = tuple(find_sorted_columns(original, label))
         if in_order:
             return replace(comparison, sorted_columns=in_order)
+    names = {name: comparison.matched.get(name, name) for name in released.columns}
+    if len(set(names.values())) == len(names):
+        columns = {names[name]: cells for name, cells in released.columns.items()}
+        released = replace(released, columns=columns)
     orders = tuple(find_revealed_orders(original, released, label))
-    return replace(comparison, revealed_orders=orders)
+    is_uncertain = not comparison.is_declared_aligned and not is_order_certain(
+        original, released, label
+    )
+    return replace(comparison, revealed_orders=orders, has_uncertain_order=is_uncertain)
 
 
 def quote_names(names: tuple[str, ...]) -> str:

@@ -59,21 +59,22 @@ def find_revealed_orders(original: Table, released: Table, label: str | None) ->
         return
     theirs = [name for name, each in zip(theirs, is_sorted, strict=True) if not each]
     rows = np.arange(m)
-    prepare = difference_ranks
+    correlate = correlate_differences
     R, S = standardise_ranks(X), Y[:, ~is_sorted]
     if not is_sorted.any():
         # Ranks of records in another order are the same ranks; some of many rows suffice.
-        rows, prepare = rows[:: -(-m // MAX_COMPARED_ROWS)], standardise
+        rows, correlate = rows[:: -(-m // MAX_COMPARED_ROWS)], correlate_columns
         S = standardise_ranks(S[rows])
-    S = prepare(S)
+    else:
+        S = difference_ranks(S)
     least = compute_least_correlation(len(rows))
     place: Ints = np.minimum(rows * n // m, n - 1)  # rank of the record of each row
     weights = weigh_pairs(original, released, ours, theirs)
-    spread = measure_chance(R[place], S, prepare, weights)
+    spread = measure_chance(R[place], S, correlate, weights)
     for name, x in list_order_keys(ours, X):
         order = np.argsort(x, kind="stable")
         for arranged, most in list_arrangements(order):
-            correlation = prepare(R[arranged[place]]).T @ S / len(S)
+            correlation = correlate(R[arranged[place]], S)
             own = float((weights * correlation).sum())
             if np.abs(correlation).max() >= least or own > most * spread:
                 yield name
@@ -158,16 +159,13 @@ def weigh_pairs(original: Table, released: Table, ours: list[str], theirs: list[
 
 
 def measure_chance(
-    R: Floats, S: Floats, prepare: Callable[[Floats], Floats], weights: Floats
+    R: Floats, S: Floats, correlate: Callable[[Floats, Floats], Floats], weights: Floats
 ) -> float:
     """Return the deviation of the weighted correlation when records are in random orders."""
     if not weights.any():
         return math.inf
     rng = np.random.default_rng(len(R))
-    sums = [
-        float((weights * (prepare(rng.permutation(R)).T @ S / len(S))).sum())
-        for _ in range(SHUFFLES)
-    ]
+    sums = [float((weights * correlate(rng.permutation(R), S)).sum()) for _ in range(SHUFFLES)]
     return math.sqrt(float(np.sum(np.square(sums))) / (SHUFFLES - 2))
 
 
@@ -212,6 +210,17 @@ def find_monotone_columns(Y: Floats) -> Bools:
     """Return which columns never fall or never rise along the rows."""
     steps = np.diff(Y, axis=0)
     return np.asarray((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+
+
+def correlate_columns(A: Floats, S: Floats) -> Floats:
+    """Return the correlations of columns with columns of mean 0 and deviation 1."""
+    spread = np.sqrt(np.einsum("ij,ij->j", A, A) / len(A) - A.mean(axis=0) ** 2)
+    return np.asarray((A.T @ S) / (len(A) * np.maximum(spread, 1e-300))[:, None])
+
+
+def correlate_differences(A: Floats, S: Floats) -> Floats:
+    """Return the correlations of the differences between adjacent rows, as ranks, with ``S``."""
+    return np.asarray(difference_ranks(A).T @ S / len(S))
 
 
 def difference_ranks(A: Floats) -> Floats:

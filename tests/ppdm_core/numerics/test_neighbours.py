@@ -66,3 +66,20 @@ def test_costs_with_odds_one_pass_same_rows_as_two(name: str, nu: float | None):
         place, cost = two.find_cheapest(20)
         assert np.mean(got.place == place) > 0.99  # single precision may swap nearly equal ones
         np.testing.assert_allclose(got.cost, cost, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [2, 6, 15])
+@pytest.mark.parametrize("make", [lambda Z: Z, np.round], ids=["numbers", "ties"])
+def test_find_smallest_places_long_lines_smallest_values(k: int, make):
+    C = make(draw(40, 5_003, seed=k))
+    place = neighbours.find_smallest_places(C, k)
+    assert all(len(set(line)) == k for line in place.tolist())
+    found = np.sort(np.take_along_axis(C, place, axis=1), axis=1)
+    np.testing.assert_array_equal(found, np.sort(C, axis=1)[:, :k])
+
+
+def test_find_smallest_places_infinite_entries_left_out():
+    C = draw(5, 2_000)
+    C[:, ::2] = np.inf
+    place = neighbours.find_smallest_places(C, 3)
+    assert np.isfinite(np.take_along_axis(C, place, axis=1)).all()

@@ -4,6 +4,7 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats
 from ppdm_core.two_tables.comparison import compare_tables
+from ppdm_core.two_tables.order_certainty import is_order_certain
 from ppdm_core.two_tables.row_order import (
     find_revealed_orders,
     find_sorted_columns,
@@ -115,3 +116,25 @@ def test_has_position_trend_fast_waves_noticed() -> None:
     order = np.argsort(X.sum(axis=1))
     wave = np.argsort(np.argsort(np.sin(np.arange(N) * 1.1)))  # 52 waves: more than are compared
     assert has_position_trend(make_table(X[order[wave]]), None)
+
+
+def test_compare_tables_unaligned_rows_with_strong_noise_order_uncertain() -> None:
+    rng = np.random.default_rng(11)
+    X = draw_table(rng)
+    Y = rng.permutation(X + 3 * np.ptp(X, axis=0) * rng.standard_normal(X.shape))
+
+    def list_doubts(Y: Floats, aligned: bool) -> tuple[str, ...]:
+        return compare_tables(make_table(X), make_table(Y), aligned=aligned).doubts
+
+    assert any("Sort the rows by a released column" in each for each in list_doubts(Y, False))
+    assert not list_doubts(Y, True)
+    assert not list_doubts(Y[np.argsort(Y[:, 1])], False)
+    assert not list_doubts(rng.permutation(X + rng.normal(0, 0.5, X.shape)), False)
+
+
+def test_is_order_certain_sorted_by_a_tied_column_uncertain() -> None:
+    rng = np.random.default_rng(12)
+    X = draw_table(rng)
+    Y = X + 3 * np.ptp(X, axis=0) * rng.standard_normal(X.shape)
+    Y[:, 0] = np.sort(np.round(Y[:, 0] / 50) * 50)
+    assert not is_order_certain(make_table(X), make_table(Y), None)

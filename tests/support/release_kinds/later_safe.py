@@ -98,6 +98,11 @@ def perturb_by_size(X: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(X + NOISE_RANGES * np.ptp(X, axis=0) * size * rng.standard_normal(X.shape))
 
 
+def sort_rows(Y: Floats) -> Floats:
+    """Sort rows by their first column."""
+    return np.asarray(Y[np.argsort(Y[:, 0], kind="stable")])
+
+
 LATER_SAFE_KINDS = (
     Kind("fitted normal of a half", "safe", draw_from_half),
     Kind("uniform in a box", "safe", draw_in_box),
@@ -117,6 +122,12 @@ LATER_SAFE_KINDS = (
         "strong noise, shuffled rows",  # safe: a random order of a safe release
         "safe",
         lambda X, rng: rng.permutation(add_noise(X, rng.standard_normal(X.shape))),
+        aligned=False,
+    ),
+    Kind(
+        "strong noise, sorted rows",  # safe: the order is that of a released column
+        "safe",
+        lambda X, rng: sort_rows(add_noise(X, rng.standard_normal(X.shape))),
         aligned=False,
     ),
 )
