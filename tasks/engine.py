@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, MachineTrouble
 from tasks.context import ReleaseContext
 from tasks.notify.prefect_artifacts import ProgressBar
 from tasks.progress import log_progress
-from warehouse.engines import ENGINES, Engine, EngineSettings
+from warehouse.engines import EngineSettings, load_engine
 from warehouse.home import CLUSTER_RECORD, Home
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 
 def check_engine(context: ReleaseContext) -> None:
@@ -47,7 +51,7 @@ def make_engine(context: ReleaseContext) -> Engine:
         log_progress(f"part {done:,} of {count:,}", done / count)
         bar.show(done / count)
 
-    return ENGINES[settings.kind](settings, report)
+    return load_engine(settings.kind)(settings, report)
 
 
 def find_home_cluster(home: Home, settings: EngineSettings) -> EngineSettings:

@@ -31,7 +31,7 @@ class OrderGuesses(ReleaseMetric):
     on_original = 0.0
 
     def format_value(self, value: float) -> str:
-        return f"10^{value:.1f}" if value else "one"
+        return f"10^{value:.2f}" if value else "one"
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         value = OrderedColumns.from_comparison(self.name, comparison).count_guesses()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ _MIN_ROWS = 20
 _LAGS = 6  # how many rows earlier
 _PERIODS = range(2, 11)  # rows in a group whose noise is drawn together
 _MIN_GROUPS = 4  # for each row of a group
+_SHARE_DEVIATIONS = 4.0  # of a share by chance, which are subtracted from it
 _SHIFTS = (-1, 0, 1)  # how many columns further left or right
 _SHUFFLES = 10
 _ROUNDING = 1e-9  # of a share
@@ -104,12 +106,13 @@ def fit_groups(E: Floats, period: int) -> Floats:
     """Return how well the other rows of a group determine its last row; (d,).
 
     Groups have ``period`` rows: consecutive ones, from any first row, or those at the same place
-    of equal parts of the table. One linear function is fitted for all groups; the share of the
-    variance that it explains is corrected for chance.
+    of equal parts of the table. One linear function is fitted for all groups. What it explains by
+    chance is subtracted from its share of the variance, so that independent noise gives about 0.
     """
     best, count = np.zeros(E.shape[1]), (len(E) - period + 1) // period
     if count < _MIN_GROUPS * period:
         return best
+    chance = _SHARE_DEVIATIONS * math.sqrt(2.0 * (period - 1)) / count
     centred = E - E.mean(axis=0)
     scaled = centred / np.maximum(np.abs(centred).max(axis=0), 1e-300)
     parts = scaled[: len(E) // period * period].reshape(period, -1, E.shape[1])
@@ -123,7 +126,8 @@ def fit_groups(E: Floats, period: int) -> Floats:
         total = np.sum(later**2, axis=(1, 2))
         rest = np.sum((later - before @ weights) ** 2, axis=(1, 2))
         rest = np.divide(rest, total, out=np.zeros_like(rest), where=total > 0.0)
-        best = np.maximum(best, 1.0 - rest * len(groups) / (len(groups) - period + 1))
+        share = 1.0 - rest * len(groups) / (len(groups) - period + 1)
+        best = np.maximum(best, (share - chance) / (1.0 - chance))
     return best
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from tasks.audit.release_job import ReleaseJob
 from tasks.context import ReleaseContext
 from tasks.sanitize.records import export_records, select_named
 from warehouse.database import Run
-from warehouse.engines import Engine
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 from warehouse.stored_fits import Fit, join_set_aside, read_fits, select_fits
 from warehouse.transaction import Transaction
 from warehouse.tunes import count_tried_settings
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 
 @dataclass(frozen=True, eq=False)

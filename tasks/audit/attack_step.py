@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ppdm_core.audit.runner import AuditResult
 from tasks.audit.attack_process import AttackProcess
 from tasks.audit.attack_worker import AttackJob
 from tasks.audit.cost_estimate import limit_time
-from warehouse.engines import Engine
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 PROCESSES: dict[int, AttackProcess] = {}  # of this worker, by thread
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppdm_core.model.rows import Rows
 from ppdm_core.numerics.noise import Noise
@@ -11,12 +12,14 @@ from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.sanitize.records import export_records
 from warehouse.database import Run
-from warehouse.engines import Engine
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.ledger.drawn_records import DrawnRecords, read_drawn_records
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts, read_published_facts
 from warehouse.stored_fits import Fit, read_fits
 from warehouse.transaction import Transaction
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from ppdm_core.model.rows import Block, Rows, select_rows
 from ppdm_core.numerics.noise import Noise
 from tasks.judge.ledger_charge import name_records
 from warehouse.database import Run
-from warehouse.engines import Engine
 from warehouse.engines.engine_rows import EngineRows, identify
 from warehouse.ledger.drawn_records import DrawnRecords, find_names
 from warehouse.parquet_parts import PartRows, write_parts
@@ -21,6 +21,9 @@ from warehouse.sanitized_tables import read_validated_blocks
 from warehouse.stage_facts import ValidatedFacts
 from warehouse.tables import validated_table
 from warehouse.transaction import Transaction
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 
 def export_records(

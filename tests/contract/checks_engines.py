@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from ppdm_core.model.errors import BadInput, Defect, PpdmError
 from ppdm_core.model.rows import BLOCK, ArrayRows, Block, Rows
 from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.noise import Noise
-from warehouse.engines import Engine
 from warehouse.engines.engine_rows import EngineRows, identify
 from warehouse.parquet_parts import write_parts
+
+if TYPE_CHECKING:
+    from warehouse.engines import Engine
 
 CANARY = "4711.8150815"
 PARTS = [5, 3, 8, 1, 9, 2]

@@ -7,7 +7,8 @@ import pytest
 
 from tests.contract import broken_engines, cases, checks_engines
 from tests.support.clusters import RealCluster, open_inner_cluster
-from warehouse.engines import ENGINES, Engine, EngineSettings
+from warehouse.engines import ENGINES, EngineSettings, load_engine
+from warehouse.engines._engine import Engine
 from warehouse.engines.dask import Dask
 from warehouse.engines.local import Local
 
@@ -28,6 +29,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Engi
 
 def test_engines_each_has_a_case():
     assert cases.ENGINES.keys() == ENGINES.keys()
+    assert {kind: load_engine(kind).name for kind in ENGINES} == {kind: kind for kind in ENGINES}
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from warehouse.engines._engine import Engine, EngineSettings
-from warehouse.engines.dask import Dask
-from warehouse.engines.local import Local
+import pkgutil
+from typing import TYPE_CHECKING
 
-ENGINES: dict[str, type[Engine]] = {
-    "local": Local,
-    "dask": Dask,
+from warehouse.engines.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from warehouse.engines._engine import Engine as Engine
+
+# Names, because release files are read without numpy, which the classes import.
+ENGINES: dict[str, str] = {
+    "local": "warehouse.engines.local:Local",
+    "dask": "warehouse.engines.dask:Dask",
 }
 
-__all__ = ["ENGINES", "Engine", "EngineSettings"]
+
+def load_engine(kind: str) -> type[Engine]:
+    """Return the class of an engine."""
+    found: type[Engine] = pkgutil.resolve_name(ENGINES[kind])
+    return found
+
+
+__all__ = ["ENGINES", "EngineSettings", "load_engine"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ppdm_core.model.errors import BadInput
-from warehouse.engines._engine import EngineSettings
 from warehouse.engines._sealing import check_private_file
+from warehouse.engines.settings import EngineSettings
 
 CONNECT_SECONDS = 10.0
 

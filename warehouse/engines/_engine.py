@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
 
 from ppdm_core.model.errors import MachineTrouble
 from warehouse.engines._messages import Reply, StepMessage, pack_value, unpack_value
+from warehouse.engines.settings import EngineSettings
 
 P = TypeVar("P")
 S = TypeVar("S")
@@ -19,21 +19,6 @@ PARTS_PER_WORKER = 4  # so that a slow worker does not hold up all others
 MAX_PART_BLOCKS = 64  # about a million rows
 MAX_LOSSES = 3  # of workers that run the same part
 Report = Callable[[int, int], None]  # receives the number of parts that are done, and of all
-
-
-@dataclass(frozen=True)
-class EngineSettings:
-    """Where steps run; all paths are absolute."""
-
-    kind: str = "local"
-    workers: int | None = None  # None: as many as there are cores, or workers of the cluster
-    address: str = ""
-    ca: str = ""  # certificate of the cluster's authority
-    certificate: str = ""  # of this client
-    private_key: str = ""  # that belongs to the certificate
-    secret: str = ""  # file of the key that seals messages
-    folder: str = ""  # for parts; "": below the home
-    part_blocks: int | None = None  # None: chosen by the size of the table
 
 
 class Engine(ABC):

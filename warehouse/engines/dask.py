@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
 from warehouse.engines._connection import check_connection
-from warehouse.engines._engine import Engine, EngineSettings, Report
+from warehouse.engines._engine import Engine, Report
 from warehouse.engines._messages import pack_value, run_message, unpack_value
 from warehouse.engines._sealing import read_cluster_key, seal, unseal
 from warehouse.engines._worker_check import (
@@ -24,6 +24,7 @@ from warehouse.engines._worker_check import (
     check_worker,
     describe_process,
 )
+from warehouse.engines.settings import EngineSettings
 from warehouse.home import create_private, translate_disk_errors
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,42 +70,57 @@ def store_originals(
     folder: Path,
 ) -> StoredOriginals:
     """Write the records of a candidate to a folder, each at the place of its row."""
-    n = count_rows(db, candidate_table(run))
-    rows = stream_originals(db, run, features, categorical)
-    parts = partition_rows(rows, n, folder / "originals")
-    path = store_ids(db, run, ids, folder / IDS) if ids else None
-    return StoredOriginals(parts, tuple(features), tuple(categorical), scaling, path)
+    n, path = count_rows(db, candidate_table(run)), folder / IDS
+    with open_ids(path, ids) as write_ids:
+        rows = stream_originals(db, run, features, categorical, ids, write_ids)
+        parts = partition_rows(rows, n, folder / "originals")
+    return StoredOriginals(
+        parts, tuple(features), tuple(categorical), scaling, path if ids else None
+    )
 
 
 def stream_originals(
-    db: duckdb.DuckDBPyConnection, run: Run, features: Sequence[str], categorical: Sequence[str]
+    db: duckdb.DuckDBPyConnection,
+    run: Run,
+    features: Sequence[str],
+    categorical: Sequence[str],
+    ids: Sequence[str],
+    write_ids: Callable[[pa.Table], None],
 ) -> pa.RecordBatchReader:
     """Return the record of each row of a candidate, with the rank of the row.
 
     Validated rows are numbered from 0 without gaps, so that both tables are read range by range.
+    The identifiers of all records go to ``write_ids`` on the way.
     """
     import pyarrow as pa
 
     fields = [pa.field(name, pa.float64()) for name in features]
     fields += [pa.field(name, pa.int32()) for name in categorical]
     fields += [pa.field(ORDER, pa.uint64()), pa.field(ROW, pa.int64()), pa.field(KEY, pa.binary())]
-    schema = pa.schema(fields)
+    schema, values = pa.schema(fields), [*features, *categorical]
 
     def pair() -> Iterator[pa.RecordBatch]:
         released = read_ranges(db, candidate_table(run), (ORDER, ROW, KEY))
-        records = read_ranges(db, validated_table(run), (*features, *categorical))
-        for k, (rows, found) in enumerate(zip(released, records, strict=False)):
-            places = rows.column(ROW).to_numpy() - k * RANGE_ROWS
-            columns = [*found.take(places).columns, *rows.columns]
-            yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
+        records = read_ranges(db, validated_table(run), (*values, *ids))
+        for k, (rows, found) in enumerate(zip_longest(released, records)):
+            write_ids(found.select(range(len(values), found.num_columns)))
+            if rows is not None:
+                places = rows.column(ROW).to_numpy() - k * RANGE_ROWS
+                taken = found.select(range(len(values))).take(places)
+                columns = [*taken.columns, *rows.columns]
+                yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
 
     return pa.RecordBatchReader.from_batches(schema, pair())
 
 
-def store_ids(db: duckdb.DuckDBPyConnection, run: Run, ids: Sequence[str], path: Path) -> Path:
-    """Write the numbers in the identifiers of all records to a file; return its path."""
+@contextmanager
+def open_ids(path: Path, ids: Sequence[str]) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that writes the numbers in identifiers to a file, if there are any."""
     import pyarrow as pa
 
+    if not ids:
+        yield lambda rows: None
+        return
     schema = pa.schema([pa.field(name, pa.float64()) for name in ids])
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (
@@ -111,9 +128,7 @@ def store_ids(db: duckdb.DuckDBPyConnection, run: Run, ids: Sequence[str], path:
         create_private(path) as file,
         pa.ipc.new_stream(file, schema) as writer,
     ):
-        for rows in read_ranges(db, validated_table(run), ids):
-            writer.write_table(rows.cast(schema))
-    return path
+        yield lambda rows: writer.write_table(rows.cast(schema))
 
 
 def stack_columns(table: pa.Table, names: Sequence[str], kind: Any) -> Any:

@@ -111,7 +111,9 @@ def test_sentence_contains_value(metric):
     text = metric.sentence(
         SentenceValues(value=0.4312, baseline=0.25, story="An attacker.", epsilon=0.1, original=0.9)
     )
-    assert "43.1 %" in text
+    shown = metric.format_value(0.4312)
+    assert shown == "43.1 %" or metric.name == "order_guesses"  # a logarithm
+    assert shown in text
     assert text == text.strip()
     assert text.endswith(".")
 
