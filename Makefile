@@ -61,7 +61,7 @@ docs: .venv/dev ## write docs/reference from the registered methods, attacks and
 
 lock: .venv/uv ## resolve the dependencies anew
 	$(COMPILE) --upgrade -o requirements.lock
-	$(COMPILE) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) --upgrade --extra dev --extra cluster -c requirements.lock -o requirements-dev.lock
 	$(COMPILE) --upgrade --extra bench -c requirements-dev.lock -o requirements-bench.lock
 
 clean: ## remove everything that was made here

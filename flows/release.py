@@ -16,6 +16,7 @@ from tasks.audit.attack_process import start_spare_process
 from tasks.audit.task import attack_shadows
 from tasks.dataset_lock import StillRunning, hold_dataset
 from tasks.defect_report import write_defect_report
+from tasks.engine import check_engine
 from tasks.environment import set_library_defaults
 from tasks.ingest.task import begin_release, load_raw, validate
 from tasks.judge.task import judge
@@ -48,6 +49,7 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         context = build_checked_context(file)
         set_library_defaults(file.home())  # for workers that `ppdm` did not start
         load_author_key(file.home())
+        check_engine(context)
         with hold_dataset(context), start_spare_process():
             release_id = begin_release(context, flow_run.id)
             load_raw(context, release_id)

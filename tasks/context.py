@@ -13,10 +13,13 @@ from ppdm_core.model.policy import Policy
 from tasks.progress import log_progress
 from warehouse.columns import Column, Source
 from warehouse.database import Run, Store, get_run
+from warehouse.engines import EngineSettings
 from warehouse.expectations import Expectation
 from warehouse.home import Home
 from warehouse.sinks import SinkSettings
 from warehouse.transaction import Transaction
+
+LOCAL = EngineSettings()
 
 if TYPE_CHECKING:
     from ppdm_core.sanitizers import Sanitizer
@@ -43,6 +46,7 @@ class ReleaseContext:
     expectations: tuple[Expectation, ...] = ()
     may_tune: bool = True  # settings may be chosen on the data
     shared_fit: dict[str, Any] | None = None  # what sites that release together agreed on
+    engine: EngineSettings = LOCAL
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 
     def open_store(self) -> Store:

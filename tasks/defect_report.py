@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ppdm_core.model.errors import Defect
-from tasks.code_version import compute_code_version
+from warehouse.code_version import compute_code_version
 
 
 def write_defect_report(home: Path, defect: Defect) -> Defect:

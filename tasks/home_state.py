@@ -10,10 +10,10 @@ import numpy as np
 
 from ppdm_core.numerics.noise import Noise
 from tasks.audit.self_test import name_version, read_leak_tests
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.ingest.record_ids import check_record_id
 from tasks.ingest.stored_bounds import apply_published_bounds
+from warehouse.code_version import compute_code_version
 from warehouse.columns import Column
 from warehouse.database import list_runs
 from warehouse.home import Home

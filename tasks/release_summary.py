@@ -178,7 +178,9 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
     audited = find_facts(db, release_id, AuditedFacts)
     verdict = find_verdict(db, release_id)
     latest = find_latest_version(db, run.dataset)
-    entry = find_entry(db, release_id)
+    sites = find_facts(db, release_id, SitesFacts)
+    # The centre of a common release has no records: each site counts its own in its ledger.
+    entry = None if sites else find_entry(db, release_id)
     is_review = verdict is not None and verdict.outcome == "REVIEW"
     is_pending = run.stage == Stage.AWAITING_REVIEW
     standing = find_standing(db, release_id, verdict) if is_pending else None
@@ -199,7 +201,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         standing=standing,
         counted=counted,
         has_keys=bool(read_reviewers(db)),
-        sites=find_facts(db, release_id, SitesFacts),
+        sites=sites,
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +22,8 @@ from typing import BinaryIO
 from ppdm_core.model.errors import BadInput, MachineTrouble
 
 DATASET_NAME = r"^[a-z][a-z0-9_]{0,39}$"  # names of folders, files and tables follow from it
+CLUSTER_RECORD = "cluster.json"  # in the folder of a cluster: its address and processes
+ELSEWHERE = "elsewhere.txt"  # in a work folder: the path of its other part
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -75,6 +78,11 @@ class Home:
         """The folder of the versions that were withdrawn, made by the first withdrawal."""
         return self.private / "withdrawn"
 
+    @property
+    def cluster(self) -> Path:
+        """The folder of the cluster that `ppdm cluster up` starts: its keys, record and logs."""
+        return self.private / "cluster"
+
     def work(self, name: str) -> Path:
         """Return the folder for work files of a release, or for the copy of a dataset's source."""
         return self.private / "work" / name
@@ -128,8 +136,26 @@ class Home:
                 remedy="Name a folder that you may write to, with --home or PPDM_HOME.",
             ) from None
 
+    def make_work(self, name: str, elsewhere: str = "") -> Path:
+        """Make the folder for work files of a release, in the home or below ``elsewhere``.
+
+        The home records a folder elsewhere, so that every later command finds and removes it.
+        """
+        own = self.work(name)
+        with translate_disk_errors(own):
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not elsewhere:
+                return own
+            digest = hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()
+            folder = Path(elsewhere) / f"{name}-{digest[:16]}"
+            (own / ELSEWHERE).write_text(str(folder))
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
     def clear_work(self, name: str) -> None:
         """Remove the work files of a release, or the copy of a dataset's source."""
+        with suppress(OSError):
+            shutil.rmtree((self.work(name) / ELSEWHERE).read_text(), ignore_errors=True)
         shutil.rmtree(self.work(name), ignore_errors=True)
 
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ppdm_core.model.arrays import Keys
-from ppdm_core.model.rows import BLOCK, Block, S, add_counts, fold_blocks, regroup_blocks
+from ppdm_core.model.rows import (
+    BLOCK,
+    Block,
+    S,
+    add_counts,
+    fold_blocks,
+    regroup_blocks,
+    slice_rows,
+)
 from ppdm_core.model.schema import Schema
 from warehouse.home import create_private
 
@@ -19,6 +30,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LABEL, RECORD, KEY = "label", "record", "key"
+COUNTS = "counts"  # entry of a part's footer
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file of a table, and the number of its rows."""
+
+    path: str
+    rows: int
 
 
 class PartRows:
@@ -32,9 +52,13 @@ class PartRows:
 
     @property
     def n(self) -> int:
+        return sum(file.rows for file in self.list_files())
+
+    def list_files(self) -> list[PartFile]:
+        """Return the parts with their numbers of rows."""
         import pyarrow.parquet as pq
 
-        return sum(pq.read_metadata(path).num_rows for path in self.parts())
+        return [PartFile(str(path), pq.read_metadata(path).num_rows) for path in self.parts()]
 
     def parts(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
@@ -66,26 +90,81 @@ class PartRows:
         return write_parts(map(step, self.blocks()), schema, folder, self.counts)
 
 
+def read_rows(files: Sequence[PartFile], schema: Schema, low: int, high: int) -> Iterator[Block]:
+    """Yield rows ``[low, high)`` of a table in chunks; only their row groups are read."""
+    import pyarrow.parquet as pq
+
+    start = 0  # of the file in the table
+    for file in files:
+        end = start + file.rows
+        if start < high and low < end:
+            with pq.ParquetFile(file.path, pre_buffer=False) as part:
+                yield from _read_groups(part, schema, low - start, high - start)
+        start = end
+
+
+def _read_groups(part: Any, schema: Schema, low: int, high: int) -> Iterator[Block]:
+    """Yield rows ``[low, high)`` of a file; ``low`` may be negative."""
+    start = 0
+    for group in range(part.num_row_groups):
+        end = start + part.metadata.row_group(group).num_rows
+        if start < high and low < end:
+            position = start
+            for batch in part.iter_batches(batch_size=BLOCK, row_groups=[group]):
+                chunk = to_block(batch, schema)
+                first, last = max(0, low - position), min(chunk.n, high - position)
+                if first < last:
+                    yield slice_rows(chunk, first, last)
+                position += chunk.n
+        start = end
+
+
 def write_parts(
     blocks: Iterable[Block], schema: Schema, folder: Path, counts: Mapping[str, int] | None = None
 ) -> PartRows:
     """Write the blocks to a new folder; their counts are added to ``counts``."""
-    import pyarrow.parquet as pq
 
     folder.mkdir(mode=0o700, parents=True)
+    written = write_part(blocks, schema, folder / "part-0000.parquet")
+    return PartRows(schema, folder, add_counts(counts or {}, written))
+
+
+def write_part(blocks: Iterable[Block], schema: Schema, path: Path) -> dict[str, int]:
+    """Write the blocks to one file, with their counts in its footer; return the counts.
+
+    The file has another name until it is complete, so that one that exists can be used.
+    """
+    import pyarrow.parquet as pq
+
     writer = None
-    counts = counts or {}
-    with ExitStack() as files:
-        for block in blocks:
-            batch = to_batch(block, schema)
-            if writer is None:
-                file = files.enter_context(create_private(folder / "part-0000.parquet"))
-                writer = files.enter_context(
-                    pq.ParquetWriter(file, batch.schema, compression="zstd")
-                )
-            writer.write_batch(batch)
-            counts = add_counts(counts, block.counts)
-    return PartRows(schema, folder, counts)
+    counts: dict[str, int] = {}
+    incomplete = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with ExitStack() as files:
+            for block in blocks:
+                batch = to_batch(block, schema)
+                if writer is None:
+                    file = files.enter_context(create_private(incomplete))
+                    writer = files.enter_context(
+                        pq.ParquetWriter(file, batch.schema, compression="zstd")
+                    )
+                writer.write_batch(batch)
+                counts = add_counts(counts, block.counts)
+            if writer is not None:
+                writer.add_key_value_metadata({COUNTS: json.dumps(counts)})
+        if writer is not None:
+            incomplete.replace(path)
+    finally:
+        incomplete.unlink(missing_ok=True)
+    return counts
+
+
+def read_counts(path: Path) -> dict[str, int]:
+    """Return what the steps that made a part counted."""
+    import pyarrow.parquet as pq
+
+    counts: dict[str, int] = json.loads(pq.read_metadata(path).metadata[COUNTS.encode()])
+    return counts
 
 
 def column_names(schema: Schema) -> list[str]:

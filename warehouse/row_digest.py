@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEME = b"ppdm rows 1\n"
-RUN_BYTES = 64_000_000  # of encoded rows that are sorted in memory
+RUN_BYTES = 16_000_000  # of encoded rows that are sorted in memory
+MAX_SAMPLE_STEP = 1_024  # rows of a stored run between those that are kept in memory
 SortedRows: TypeAlias = NDArray[np.bytes_]
 
 
@@ -48,10 +49,8 @@ def digest_row_blocks(tables: Iterable[pa.Table], run_bytes: int = RUN_BYTES) ->
     digest = hashlib.sha256(SCHEME + heading + b"\n")
     if not kinds:
         return digest.hexdigest()
-    with ExitStack() as stack:
-        runs = store_runs(collect_runs(chain([first], rest), run_bytes), stack)
-        for part in merge_runs(runs, run_bytes):
-            digest.update(part.tobytes())
+    for rows in sort_runs(collect_runs(chain([first], rest), run_bytes), run_bytes):
+        digest.update(rows.tobytes())
     return digest.hexdigest()
 
 
@@ -88,50 +87,69 @@ def encode_rows(table: pa.Table) -> SortedRows:
 def collect_runs(tables: Iterable[pa.Table], run_bytes: int) -> Iterator[SortedRows]:
     """Yield the rows in sorted runs of about ``run_bytes``."""
     held: list[SortedRows] = []
-    for table in tables:
-        if table.num_rows:
+    for table in chain(tables, [None]):
+        if table is not None and table.num_rows:
             held.append(encode_rows(table))
-        if sum(each.nbytes for each in held) >= run_bytes:
-            yield np.sort(np.concatenate(held))
-            held = []
-    if held:
-        yield np.sort(np.concatenate(held))
+        if held and (table is None or sum(each.nbytes for each in held) >= run_bytes):
+            rows, held = np.concatenate(held), []
+            rows.sort()
+            yield rows
 
 
-def store_runs(runs: Iterator[SortedRows], stack: ExitStack) -> list[SortedRows]:
-    """Return one run as it is, and several as arrays in files of a temporary folder."""
+class StoredRun:
+    """Sorted rows in a file, with every ``step``-th of them in memory."""
+
+    def __init__(self, rows: SortedRows, path: Path, step: int) -> None:
+        rows.tofile(path)
+        self.path, self.dtype, self.n, self.step = path, rows.dtype, len(rows), step
+        self.samples = rows[::step].copy()
+
+    def read(self, start: int, stop: int) -> SortedRows:
+        """Return some of the rows."""
+        offset = start * self.dtype.itemsize
+        return np.fromfile(self.path, self.dtype, stop - start, offset=offset)
+
+    def find(self, bound: bytes) -> int:
+        """Return the number of rows before a bound."""
+        start = max(0, int(np.searchsorted(self.samples, bound)) - 1) * self.step
+        rows = self.read(start, min(start + self.step, self.n))
+        return start + int(np.searchsorted(rows, bound))
+
+
+def sort_runs(runs: Iterator[SortedRows], run_bytes: int) -> Iterator[SortedRows]:
+    """Yield the rows of all sorted runs in order, about ``run_bytes`` at a time.
+
+    One run is yielded as it is. Several are written to a temporary folder.
+    """
     first, second = next(runs, None), next(runs, None)
     if first is None or second is None:
-        return [] if first is None else [first]
-    folder = stack.enter_context(open_scratch_folder())
-    stored = []
-    with translate_disk_errors(folder):
-        for number, rows in enumerate(chain([first, second], runs)):
-            rows.tofile(folder / str(number))
-            stored.append(np.memmap(folder / str(number), dtype=rows.dtype, mode="r"))
-    return list(stored)
+        yield from () if first is None else (first,)
+        return
+    step = max(1, min(MAX_SAMPLE_STEP, len(first) // 8))
+    with open_scratch_folder() as folder, translate_disk_errors(folder):
+        stored = [
+            StoredRun(rows, folder / str(number), step)
+            for number, rows in enumerate(chain([first, second], runs))
+        ]
+        del first, second
+        yield from merge_runs(stored, run_bytes)
 
 
-def merge_runs(runs: Sequence[SortedRows], run_bytes: int) -> Iterator[SortedRows]:
-    """Yield all rows in order; a portion has about ``run_bytes``.
+def merge_runs(runs: Sequence[StoredRun], run_bytes: int) -> Iterator[SortedRows]:
+    """Yield the rows of all runs in order, in portions.
 
     Portions are bounded by rows at regular places of every run, so that none is much larger than
     others, whatever the order of the rows was.
     """
-    if len(runs) < 2:
-        yield from runs
-        return
-    step = max(1, run_bytes // (runs[0].itemsize * len(runs)))
-    samples = np.sort(np.concatenate([run[::step] for run in runs]))
-    bounds = samples[len(runs) :: len(runs)]
-    starts = np.zeros(len(runs), dtype=np.int64)
-    for bound in [*bounds, None]:
-        stops = np.array(
-            [len(run) if bound is None else np.searchsorted(run, bound) for run in runs]
-        )
-        parts = [run[a:b] for run, a, b in zip(runs, starts, stops, strict=True) if b > a]
-        if parts:
-            yield np.sort(np.concatenate(parts))
+    samples = np.sort(np.concatenate([run.samples for run in runs]))
+    every = max(1, run_bytes // (runs[0].dtype.itemsize * runs[0].step))
+    starts = [0] * len(runs)
+    for bound in [*samples[every::every], None]:
+        stops = [run.n if bound is None else run.find(bound) for run in runs]
+        places = zip(runs, starts, stops, strict=True)
+        rows = np.concatenate([run.read(start, stop) for run, start, stop in places])
+        rows.sort()
+        yield rows
         starts = stops
 
 

@@ -97,16 +97,18 @@ def select_source_rows(db: duckdb.DuckDBPyConnection, table: str, rows: Ints) ->
 
 
 def write_candidate(
-    db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path
+    db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, work: Path
 ) -> str:
-    """Write the candidate to a private file in its random order; return the digest of the file."""
+    """Write the candidate to a private file in its random order; return the digest of the file.
+
+    ``work`` is the folder of the run's work files.
+    """
     table = candidate_table(run)
     n, names = count_rows(db, table), ", ".join(map(quote_name, (*columns, ORDER, KEY)))
     # On the caller's own connection: a cursor would not see what its transaction wrote.
     rows = db.sql(f"select {names} from {table}").to_arrow_reader(RANGE_ROWS)
-    folder = path.with_name(f"{path.name}.order")
     with (
-        order_rows(rows, n, folder) as ordered,
+        order_rows(rows, n, work / "order") as ordered,
         translate_disk_errors(path),
         create_private(path) as file,
     ):

@@ -31,6 +31,7 @@ def build_context(file: ReleaseFile) -> ReleaseContext:
         sinks=tuple(each.build(file.base) for each in file.sinks),
         record_id=file.dataset.record_id,
         keep_raw=file.dataset.keep_raw,
+        engine=file.engine.build(file.base),
         file=file.model_dump_json(),
     )
 

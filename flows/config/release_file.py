@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_valid
 
 from flows.config.column_patterns import expand_patterns
 from flows.config.columns import ColumnSpec, DefaultsSpec, build_column, check_columns
+from flows.config.engine_section import EngineSpec
 from flows.config.expectations import ExpectationSpec, check_expectations
 from flows.config.name_checks import check_limit_names, check_required
 from flows.config.schedule_section import ScheduleSpec
@@ -76,6 +77,9 @@ class ReleaseFile(Section):
         default_factory=list,
         description="Further places and formats of the release; each is an entry [[sinks]].",
     )
+    engine: EngineSpec = Field(
+        default_factory=EngineSpec, description="Where the release is computed."
+    )
     schedule: ScheduleSpec | None = Field(default=None, description="When it is repeated.")
     policy: str = Field(
         default="",
@@ -125,8 +129,8 @@ class ReleaseFile(Section):
 
     @property
     def digest(self) -> str:
-        """Identity of the requested release; folder and schedule are not part of it."""
-        content = self.model_dump(mode="json", exclude={"base", "schedule"})
+        """Identity of the requested release; folder, engine and schedule are not part of it."""
+        content = self.model_dump(mode="json", exclude={"base", "engine", "schedule"})
         if not self.policy:
             del content["policy"], content["policy_digest"]
         if self.audit.tuning:
@@ -185,6 +189,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "review": ReviewSpec,
     "ledger": LedgerSpec,
     "sinks": SinkSpec,
+    "engine": EngineSpec,
     "schedule": ScheduleSpec,
 }
 

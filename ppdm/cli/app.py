@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ppdm.cli import (
+    cluster_commands,
     home_commands,
     release_commands,
     reviewer_commands,
@@ -32,6 +33,7 @@ app = typer.Typer(
 key_app = typer.Typer(help="Back up, restore and publish keys.", **SETTINGS)
 site_app = typer.Typer(help="Take part in a common release of several sites.", **SETTINGS)
 centre_app = typer.Typer(help="Pool and publish a common release of several sites.", **SETTINGS)
+cluster_app = typer.Typer(help="Try a release on several workers.", **SETTINGS)
 reviewer_app = typer.Typer(help="Make, enrol and remove the keys of reviewers.", **SETTINGS)
 
 
@@ -77,6 +79,9 @@ for command in (
 for key_command in (service_commands.backup, service_commands.restore, service_commands.public):
     key_app.command(epilog=EXIT_CODES)(key_command)
 app.add_typer(key_app, name="key")
+for cluster_command in (cluster_commands.up, cluster_commands.down):
+    cluster_app.command(epilog=EXIT_CODES)(cluster_command)
+app.add_typer(cluster_app, name="cluster")
 for reviewer_command in (reviewer_commands.key, reviewer_commands.add, reviewer_commands.remove):
     reviewer_app.command(epilog=EXIT_CODES)(reviewer_command)
 reviewer_app.command("list", epilog=EXIT_CODES)(reviewer_commands.list_keys)

@@ -58,6 +58,7 @@ def examine_home(home: Path | None) -> CommandResult:
     stop_orphaned_server(root)
     remarks = [
         *check_servers(root),
+        *check_cluster(root),
         *check_folders(Home(root)),
         *check_home_hooks(Home(root)),
         *check_locks(Home(root)),
@@ -110,6 +111,25 @@ def check_servers(root: Path) -> Iterator[Remark]:
             yield Remark(name, text, "ppdm down --now, then ppdm up")
         else:
             yield Remark(name, f"{running.address} (pid {running.pid})")
+
+
+def check_cluster(root: Path) -> Iterator[Remark]:
+    """Yield the state of the cluster that `ppdm cluster up` starts; nothing if there is none."""
+    from ppdm.services.cluster import read_cluster
+
+    record = read_cluster(root)
+    if record is None:
+        return
+    living = {process.pid for process in record.living}
+    count, lost = len(record.workers), len(set(record.workers) - living)
+    if record.scheduler not in living:
+        text = "was started by `ppdm cluster up`, and its scheduler has died."
+        yield Remark("cluster", text, "ppdm cluster down, then ppdm cluster up")
+    elif lost:
+        text = f"{record.address}: {lost} of {count} workers have died."
+        yield Remark("cluster", text, "ppdm cluster down, then ppdm cluster up")
+    else:
+        yield Remark("cluster", f"{record.address}, {count} workers")
 
 
 def check_folders(home: Home) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ppdm.forecast.cost import ReleaseCost, estimate_release
+from ppdm.forecast.cost import ReleaseCost, describe_shape, estimate_release
 from ppdm_core.model.errors import BadInput
 from tasks.audit.policy_forecast import PolicyForecast, forecast_policy_check
 from tasks.context import ReleaseContext
@@ -13,6 +13,7 @@ from tasks.home_state import read_home_state
 from tasks.ingest.source_check import open_checked_source
 from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
 from tasks.publish.sinks import check_servers
+from tasks.release_space import check_space
 from tasks.sanitize.next_release import prepare_release
 
 
@@ -33,6 +34,9 @@ def foretell_release(context: ReleaseContext) -> Forecast:
     try:
         with open_checked_source(context, state.columns) as source:
             release = prepare_release(source, context, state)
+            shape = describe_shape(release, len(context.columns))
+            home = context.open_store().home.root
+            check_space(shape, context.policy, home, is_new_home=state.is_new)
             charge = forecast_charge(context, release, state)
             policy = forecast_policy_check(context, release, state)
             cost = estimate_release(

@@ -145,10 +145,10 @@ def select_rows(block: Block, keep: np.ndarray) -> Block:
     )
 
 
-def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block]:
-    """Yield the rows of chunks of any size as blocks of ``size`` rows."""
+def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK, start: int = 0) -> Iterator[Block]:
+    """Yield the rows of chunks of any size as blocks of ``size`` rows; the first is ``start``."""
     held: list[Block] = []
-    count = start = 0
+    count = 0
     for chunk in chunks:
         while chunk.n:
             part = slice_rows(chunk, 0, min(chunk.n, size - count))
@@ -166,17 +166,32 @@ def regroup_blocks(chunks: Iterable[Block], size: int = BLOCK) -> Iterator[Block
 def fold_blocks(
     blocks: Iterable[Block], step: Callable[[Block], S], merge: Callable[[S, S], S]
 ) -> S:
-    """Return the results of ``step``, merged in block order in a fixed binary tree.
+    """Return the results of ``step``, merged in block order in a fixed binary tree."""
+    return merge_rest(join_states(((1, step(block)) for block in blocks), merge), merge)
 
-    States of 1, 2, 4, ... consecutive blocks are merged as soon as two of the same size exist, so
-    that rounding depends on the numbers of blocks alone, and few states are held.
+
+def join_states(
+    states: Iterable[tuple[int, S]], merge: Callable[[S, S], S], first: int = 0
+) -> list[tuple[int, S]]:
+    """Merge states of consecutive blocks, of which ``first`` is the number of the first one.
+
+    A state comes with its number of blocks. States of 1, 2, 4, ... blocks are merged where both are
+    children of a node of one binary tree over all blocks, so that rounding depends on the number of
+    blocks alone, wherever states are computed; and few states are held.
     """
-    held: list[tuple[int, S]] = []  # number of blocks, state
-    for block in blocks:
-        size, state = 1, step(block)
-        while held and held[-1][0] == size:
-            size, state = 2 * size, merge(held.pop()[1], state)
+    held: list[tuple[int, S]] = []
+    end = first
+    for size, state in states:
+        end += size
+        while held and held[-1][0] == size and end % (2 * size) == 0:
+            state = merge(held.pop()[1], state)
+            size *= 2
         held.append((size, state))
+    return held
+
+
+def merge_rest(held: list[tuple[int, S]], merge: Callable[[S, S], S]) -> S:
+    """Merge the states of all blocks that ``join_states`` returns, the last ones first."""
     return fold(lambda later, earlier: merge(earlier, later), (state for _, state in held[::-1]))
 
 

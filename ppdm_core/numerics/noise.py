@@ -22,6 +22,7 @@ from ppdm_core.model.rows import Block
 
 SCHEME = b"ppdm-noise-1"
 LN_SLACK = 2.0**-24  # what rounding may add to ln gamma, per component
+Purpose = tuple[bytes | str, ...]  # of a subkey
 
 
 def frame_parts(*parts: bytes | str) -> bytes:

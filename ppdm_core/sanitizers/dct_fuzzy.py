@@ -143,7 +143,10 @@ class DctFuzzy(Sanitizer):
     def check_features(self, d: int) -> None:
         super().check_features(d)
         if self.order is not None and len(self.order) != d + len(self.others or ()):
-            raise parameter_error(self, "order", f"a list of all {d} features", self.order)
+            wanted = f"a list of all {d} features"
+            if self.others is not None:
+                wanted = f"a list of the {d} features of this party and all columns in 'others'"
+            raise parameter_error(self, "order", wanted, self.order)
 
     def fit_parameters(self) -> dict[str, Any]:
         order = None if self.order is None else list(self.order)

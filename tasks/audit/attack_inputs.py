@@ -19,6 +19,7 @@ from tasks.audit.release_job import ReleaseJob
 from tasks.context import ReleaseContext
 from tasks.sanitize.records import export_records, select_named
 from warehouse.database import Run
+from warehouse.engines import Engine
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
@@ -42,12 +43,18 @@ class AuditInputs:
     tried: int = 0  # settings that tunes tried on these records
 
 
-def read_inputs(db: Transaction, context: ReleaseContext, run: Run, work: Path) -> AuditInputs:
+def read_inputs(
+    db: Transaction,
+    context: ReleaseContext,
+    run: Run,
+    work: Path,
+    engine: Engine | None = None,
+) -> AuditInputs:
     """Read everything that the audit needs, in one transaction."""
     sanitized = read_facts(db, run.release_id, SanitizedFacts)
     validated = read_facts(db, run.release_id, ValidatedFacts)
     noise = dataset_noise(db, context.dataset)
-    rows = export_records(db, run, validated.schema, work)
+    rows = export_records(db, run, validated, work, engine)
     fits = read_fits(db, context.dataset)
     set_aside = join_set_aside(select_fits(fits, sanitized.set_aside_fits))
     records = select_named(rows, noise, set_aside, others=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ppdm_core.audit.runner import Attempt, run_audit
+from ppdm_core.audit.runner import Attempt, AuditResult, run_audit
 from ppdm_core.model.score import AuditReport
 from tasks.audit.attack_worker import AttackJob, Question, receive, send
 from tasks.audit.cost_estimate import estimate_cost, limit_time, weigh_audit
@@ -29,8 +29,12 @@ def run_attacks(
     names: Sequence[str],
     on_share: Callable[[float], None],
     process: AttackProcess | None = None,
+    answers: Iterator[AuditResult] | None = None,
 ) -> AuditReport:
-    """Run audits in a child process, each under the time limit of the policy."""
+    """Run audits in a child process, each under the time limit of the policy.
+
+    ``answers``: the results in the order of the names, if workers run the audits.
+    """
     count = len(names)
     start_step(Step.ATTACK)
     cost = estimate_cost(job.shape, job.draws, names, job.policy)
@@ -43,9 +47,13 @@ def run_attacks(
         log_progress(f"attack {done + 1} of {count}: {name.replace('_', ' ')}", share)
 
     with nullcontext(process) if process else AttackProcess(job) as asked:
-        report = run_audit(
-            lambda name: asked.ask(name, limit_time(name, job.shape, job.policy)), names, log_start
-        )
+
+        def run_one(name: str) -> AuditResult:
+            if answers is not None:
+                return next(answers)
+            return asked.ask(name, limit_time(name, job.shape, job.policy))
+
+        report = run_audit(run_one, names, log_start)
     on_share(1.0)
     return report
 

@@ -13,11 +13,11 @@ from tasks.audit.attack_process import AttackProcess
 from tasks.audit.leak_scan_check import ReleasePolicyQuestion
 from tasks.audit.release_job import ReleaseJob
 from tasks.audit.sample_job import make_sample_job
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.home_state import HomeState
 from tasks.progress import Step, start_step
 from tasks.sanitize.next_release import NextRelease
+from warehouse.code_version import compute_code_version
 
 MAX_RECORDS = 5_000  # the self-test attacks 500 of them; more give the same answer more slowly
 

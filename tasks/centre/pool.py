@@ -95,8 +95,8 @@ def store_pool(context: ReleaseContext, store: Store, run: Run, parts: Sequence[
             change.db, candidate_table(run), make_pool_table(context, public.columns, parts)
         )
         columns = public.columns + ((context.label.name,) if context.label else ())
-        path = store.home.candidate(run.release_id)
-        data_digest = write_candidate(change.db, run, columns, path)
+        path, work = store.home.candidate(run.release_id), store.home.work(run.release_id)
+        data_digest = write_candidate(change.db, run, columns, path, work)
         facts = SanitizedFacts(
             data_digest=data_digest,
             table_digest=digest_candidate(change.db, run),

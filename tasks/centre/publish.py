@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.verdict import Review
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.publish.card import format_card
 from tasks.publish.manifest_body import build_manifest
@@ -15,6 +14,7 @@ from tasks.publish.report.build import build_view
 from tasks.publish.report.facts import ReportFacts
 from tasks.publish.report.render import render_report
 from tasks.release_summary import Summary
+from warehouse.code_version import compute_code_version
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.publishing.expected_content import ExpectedContent, hold_numbers
 from warehouse.publishing.publish import PublishRequest

@@ -14,7 +14,6 @@ from tasks.centre.pool import digest_parts, store_pool, train_models
 from tasks.centre.publish import build_pool_request
 from tasks.centre.site_rows import SitePart, collect_parts
 from tasks.centre.verdicts import collect_verdicts, merge_figures, reach_pool_verdict
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.judge.ledger_charge import build_scope, charge_ledger, compute_balance
 from tasks.progress import Step, start_step
@@ -24,6 +23,7 @@ from tasks.sites.exchange import Exchange
 from tasks.sites.terms import check_common_release, find_column_method
 from warehouse.audit_results import store_scores, store_verdict
 from warehouse.checkpoints import checkpoint
+from warehouse.code_version import compute_code_version
 from warehouse.database import Run, Store, get_run
 from warehouse.integrity.history import check_history
 from warehouse.messages.payloads import End, Pool, encode_bytes

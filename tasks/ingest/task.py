@@ -12,7 +12,6 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
@@ -23,9 +22,11 @@ from tasks.judge.ledger_charge import name_records
 from tasks.progress import Step, log_progress, start_step
 from tasks.publish.sinks import check_targets
 from tasks.redaction import redact_errors
+from tasks.release_space import ReleaseShape, check_space, count_released
 from tasks.signing_key import AUTHOR_KEY
 from warehouse.checkpoints import checkpoint
-from warehouse.column_survey import list_survey_figures
+from warehouse.code_version import compute_code_version
+from warehouse.column_survey import is_numeric_feature, list_survey_figures
 from warehouse.columns import Column
 from warehouse.database import Run
 from warehouse.derived_columns import add_derived_columns
@@ -34,7 +35,7 @@ from warehouse.integrity.home_key import home_key
 from warehouse.publishing.deliveries import complete_deliveries, list_pending_deliveries
 from warehouse.publishing.publish import find_latest_version, repair_latest
 from warehouse.publishing.withdraw import complete_withdrawals
-from warehouse.raw_profile import REPEATED, check_columns, profile
+from warehouse.raw_profile import REPEATED, ROWS_LEFT, check_columns, profile
 from warehouse.runs import (
     begin_run,
     drop_old_tables,
@@ -120,6 +121,7 @@ def validate(context: ReleaseContext, release_id: str) -> None:
                 return
             survey = survey_raw(db, context, run)
         check_survey(context, survey, detail)
+        check_fits(context, survey)
         write_records(context, run, survey, **detail)
 
 
@@ -158,6 +160,20 @@ def check_survey(context: ReleaseContext, survey: RawSurvey, detail: dict[str, A
         for each, holds in zip(context.expectations, passed, strict=True)
     ]
     expectations.check_expectations(context.expectations, passed, file=file)
+
+
+def check_fits(context: ReleaseContext, survey: RawSurvey) -> None:
+    """Check that the rest of the release fits into the memory and on the disk."""
+    numeric = [column for column in survey.columns if is_numeric_feature(column)]
+    features = sum(column.role == "feature" for column in survey.columns)
+    shape = ReleaseShape(
+        rows=int(survey.profile[ROWS_LEFT]),
+        columns=len(survey.columns),
+        numbers=len(numeric),
+        codes=features - len(numeric),
+        released=count_released(context.make_sanitizer(), len(numeric)),
+    )
+    check_space(shape, context.policy, context.open_store().home.root, is_new_home=False)
 
 
 def write_records(context: ReleaseContext, run: Run, survey: RawSurvey, **detail: Any) -> None:

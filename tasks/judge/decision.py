@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.verdict import Review, Verdict
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.dataset_lock import hold_dataset
 from tasks.note_text import check_line
@@ -21,6 +20,7 @@ from warehouse import approvals
 from warehouse.approvals import Author, Choice, Person
 from warehouse.audit_results import find_verdict
 from warehouse.checkpoints import checkpoint
+from warehouse.code_version import compute_code_version
 from warehouse.database import Run, Store, get_run
 from warehouse.integrity.events import append_event
 from warehouse.integrity.seals import SEALED, insert_sealed, monotonic_now

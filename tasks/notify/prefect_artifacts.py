@@ -135,8 +135,11 @@ def show_verdict(dataset: str, rows: list[dict[str, str]], description: Markdown
 class ProgressBar:
     """A progress bar on the run's page, for work that takes longer than a second."""
 
-    def __init__(self, dataset: str) -> None:
-        self.key = artifact_key(dataset, "audit")
+    def __init__(
+        self, dataset: str, what: str = "audit", description: str = "Attacks run."
+    ) -> None:
+        self.key = artifact_key(dataset, what)
+        self.description = description
         self.artifact: UUID | None = None
         self.shown_at = time.monotonic()
 
@@ -150,7 +153,7 @@ class ProgressBar:
             return
         if self.artifact is None:
             self.artifact = create_progress_artifact(  # type: ignore[assignment]
-                progress=100 * share, key=self.key, description="Attacks run."
+                progress=100 * share, key=self.key, description=self.description
             )
         else:
             update_progress_artifact(artifact_id=self.artifact, progress=100 * share)

@@ -7,7 +7,6 @@ from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused, Undecided
 from ppdm_core.model.manifest import NAME
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.progress import Step, start_step
 from tasks.publish.card import format_card
@@ -18,6 +17,7 @@ from tasks.publish.report.render import render_report
 from tasks.publish.sinks import list_deliveries, list_file_sinks
 from tasks.redaction import redact_errors
 from tasks.release_summary import Summary, summarize_run
+from warehouse.code_version import compute_code_version
 from warehouse.database import Run, Store
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.publishing.expected_content import ExpectedContent

@@ -11,6 +11,7 @@ from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.sanitize.records import export_records
 from warehouse.database import Run
+from warehouse.engines import Engine
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.ledger.drawn_records import DrawnRecords, read_drawn_records
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts, read_published_facts
@@ -30,12 +31,17 @@ class SanitizeInputs:
 
 
 def read_inputs(
-    db: Transaction, context: ReleaseContext, run: Run, sanitizer: Sanitizer, work: Path
+    db: Transaction,
+    context: ReleaseContext,
+    run: Run,
+    sanitizer: Sanitizer,
+    work: Path,
+    engine: Engine | None = None,
 ) -> SanitizeInputs:
     """Read everything that the step needs, in one transaction."""
-    schema = read_facts(db, run.release_id, ValidatedFacts).schema
+    validated = read_facts(db, run.release_id, ValidatedFacts)
     return SanitizeInputs(
-        rows=export_records(db, run, schema, work),
+        rows=export_records(db, run, validated, work, engine),
         noise=dataset_noise(db, context.dataset),
         published=read_published_facts(db, context.dataset, SanitizedFacts),
         fits=read_fits(db, context.dataset),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,21 +10,34 @@ import numpy as np
 
 from ppdm_core.model.arrays import Floats, Names
 from ppdm_core.model.rows import Block, Rows, select_rows
-from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from tasks.judge.ledger_charge import name_records
 from warehouse.database import Run
+from warehouse.engines import Engine
+from warehouse.engines.engine_rows import EngineRows, identify
 from warehouse.ledger.drawn_records import DrawnRecords, find_names
 from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.sanitized_tables import read_validated_blocks
+from warehouse.stage_facts import ValidatedFacts
 from warehouse.tables import validated_table
 from warehouse.transaction import Transaction
 
 
-def export_records(db: Transaction, run: Run, schema: Schema, work: Path) -> PartRows:
-    """Copy the validated records to Parquet parts: long passes must not hold the warehouse."""
-    blocks = read_validated_blocks(db, validated_table(run), schema)
-    return write_parts(blocks, schema, work / "validated")
+def export_records(
+    db: Transaction, run: Run, facts: ValidatedFacts, work: Path, engine: Engine | None = None
+) -> PartRows:
+    """Copy the validated records to Parquet parts: long passes must not hold the warehouse.
+
+    Parts that an earlier process of the same run left are used.
+    """
+    schema, folder = facts.schema, work / "validated"
+    rows = PartRows(schema, folder)
+    if not rows.parts():
+        shutil.rmtree(folder, ignore_errors=True)
+        rows = write_parts(read_validated_blocks(db, validated_table(run), schema), schema, folder)
+    if engine is None:
+        return rows
+    return EngineRows(schema, folder, engine, identify(run.code_version, facts.data, schema))
 
 
 def select_named(rows: Rows, noise: Noise, names: Names, *, others: bool = False) -> Rows:
@@ -47,15 +61,24 @@ def choose_set_aside(rows: Rows, noise: Noise, share: float, drawn: DrawnRecords
     if not len(drawn.names):  # a short way that holds only the chosen ones in memory
         chosen = [each[ranks < share] for each, ranks in list_ranks(rows, noise)]
         return np.sort(np.concatenate(chosen))
-    found = list(list_ranks(rows, noise))
-    names = np.concatenate([each for each, _ in found])
-    ranks = np.concatenate([each for _, each in found])
-    is_drawn = drawn.find(names)
-    wanted = int(np.count_nonzero(ranks < share))
-    free = int(np.count_nonzero(~is_drawn))
+    wanted = free = 0
+    for names, ranks in list_ranks(rows, noise):
+        wanted += int(np.count_nonzero(ranks < share))
+        free += int(np.count_nonzero(~drawn.find(names)))
     if free > min(wanted - 1, len(rows.schema.numeric)):
         wanted = min(wanted, free)
-    return np.sort(names[np.lexsort((ranks, is_drawn))[:wanted]])
+    return np.sort(take_first(rows, noise, drawn, wanted))
+
+
+def take_first(rows: Rows, noise: Noise, drawn: DrawnRecords, wanted: int) -> Names:
+    """Return the names of the records that come first; about as many are in memory."""
+    held, held_ranks = np.zeros(0, dtype=np.uint64), np.zeros(0)
+    for names, ranks in list_ranks(rows, noise):
+        held, held_ranks = np.append(held, names), np.append(held_ranks, ranks)
+        if len(held) > 2 * wanted:
+            first = np.sort(np.lexsort((held_ranks, drawn.find(held)))[:wanted])
+            held, held_ranks = held[first], held_ranks[first]
+    return held[np.lexsort((held_ranks, drawn.find(held)))[:wanted]]
 
 
 def list_ranks(rows: Rows, noise: Noise) -> Iterator[tuple[Names, Floats]]:

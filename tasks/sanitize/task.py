@@ -15,6 +15,7 @@ from ppdm_core.numerics.scaling import Scaling
 from ppdm_core.sanitizers import Sanitizer, make_sanitizer
 from ppdm_core.sanitizers._basis import DRAWN
 from tasks.context import ReleaseContext
+from tasks.engine import open_engine, open_work
 from tasks.ingest.task import reject_bad_input
 from tasks.judge.ledger_charge import list_basis_draws, list_draws
 from tasks.progress import Step, start_step
@@ -43,16 +44,18 @@ def draw_candidate(context: ReleaseContext, release_id: str) -> None:
     """Draw the candidate and store it, with the file that would be published."""
     start_step(Step.PERTURB)
     store = context.open_store()
-    work = store.home.work(release_id)
-    store.home.clear_work(release_id)
-    with reject_bad_input(context, release_id):
+    with context.open_run(release_id) as (_, run):
+        if is_past(run.stage, Stage.SANITIZED):
+            return
+    with (
+        reject_bad_input(context, release_id),
+        open_engine(context) as engine,
+        open_work(context, release_id, engine) as work,
+    ):
         with context.open_run(release_id) as (db, run):
-            if is_past(run.stage, Stage.SANITIZED):
-                return
             sanitizer = make_sanitizer(context.method, context.parameters)
-            inputs = read_inputs(db, context, run, sanitizer, work)
+            inputs = read_inputs(db, context, run, sanitizer, work, engine)
         SanitizeStep(context, store, run, sanitizer, inputs).run_all()
-    store.home.clear_work(release_id)
 
 
 class SanitizeStep:
@@ -139,8 +142,9 @@ class SanitizeStep:
         rows = stream_released_rows(candidate, self.inputs.noise, label, undo, content)
         create_table(db, candidate_table(self.run), rows)
         columns = public.names + ((label.name,) if label else ())
-        path = self.store.home.candidate(self.run.release_id)
-        return write_candidate(db, self.run, columns, path)
+        home, release_id = self.store.home, self.run.release_id
+        path, work = home.candidate(release_id), home.work(release_id)
+        return write_candidate(db, self.run, columns, path, work)
 
 
 def check_column_names(columns: Sequence[Column], public: PublicParameters) -> None:

@@ -21,12 +21,12 @@ from ppdm_core.settings.errors import check_known
 from ppdm_core.tuning.halving import MAX_RECORDS, Round, plan_rounds
 from ppdm_core.tuning.setting import Setting, list_settings
 from ppdm_core.tuning.utility import Utility, check_applies, choose_default, parse_utilities
-from tasks.code_version import compute_code_version
 from tasks.context import ReleaseContext
 from tasks.home_state import HomeState, read_home_state
 from tasks.ingest.source_check import open_checked_source
 from tasks.sanitize.next_release import ValidatedRecords, validate_records
 from tasks.settings_check import list_kinds
+from warehouse.code_version import compute_code_version
 from warehouse.home import Home
 from warehouse.integrity.home_key import home_key
 from warehouse.tunes import count_tried_settings

@@ -253,3 +253,8 @@ GATES: dict[str, tuple[str, ...]] = {
         "unknown account",
     ),
 }
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "local": {"workers": 2, "part_blocks": 2},
+    "dask": {"part_blocks": 2},
+}

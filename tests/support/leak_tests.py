@@ -28,7 +28,7 @@ class SharedLeakTests(dict[Any, Any]):
 def run_shared_leak_tests() -> dict[tuple[str, str, str], tuple[object, ...]]:
     """Return the leak tests by home, version and attack, as the self-test caches them."""
     from tasks.audit.self_test import name_version
-    from tasks.code_version import compute_code_version
+    from warehouse.code_version import compute_code_version
 
     version = name_version(compute_code_version())
     path = make_once(f"leak tests {version}", write_leak_tests)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from ppdm.cli.replies.base import ErrorBody, Model
 from ppdm.cli.replies.checks import CheckReply
 from ppdm.cli.replies.others import (
+    ClusterReply,
     DoctorReply,
     EmptyReply,
     ExamplesReply,
@@ -63,6 +64,7 @@ REPLIES: Mapping[str, type[Model]] = {
     "examples": ExamplesReply,
     "demo": DemoReply,
     "reproduce": ReproduceReply,
+    "cluster": ClusterReply,
     "key": KeyReply,
     "reviewer": ReviewerReply,
     "site": PartyReply,

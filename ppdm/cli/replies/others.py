@@ -106,6 +106,15 @@ class StoppedReply(Model):
     stopped: list[str]
 
 
+class ClusterReply(Model):
+    """`cluster up` and `cluster down`."""
+
+    home: str
+    address: str | None
+    workers: int
+    running: bool
+
+
 class RemarkBody(Model):
     """One finding about a home."""
 

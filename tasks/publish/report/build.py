@@ -25,7 +25,7 @@ from tasks.publish.report.scores import (
     choose_worst,
     list_other_utility,
 )
-from tasks.publish.report.sites import build_sites
+from tasks.publish.report.sites import LEDGERS, build_sites
 from tasks.publish.report.tiles import build_bound_tile, build_risk_tiles, build_utility_tile
 from tasks.publish.report.view import Edition, Head, ReportView, RiskLine
 from tasks.release_summary import Summary
@@ -77,7 +77,10 @@ def build_view(facts: ReportFacts, edition: Edition) -> ReportView:
         columns=summary.sanitized.public.names if summary.sanitized else (),
         label=find_label(summary),
         record_notes=tuple(list_record_notes(summary, is_rounded=is_rounded)),
-        promises=tuple(list_promises(summary.guarantee, summary.ledger)),
+        promises=(
+            *list_promises(summary.guarantee, summary.ledger),
+            *([LEDGERS] if summary.sites else []),
+        ),
         unprotected=tuple(list_unprotected(policy, find_label(summary))) if has_scores else (),
         gaps=list_gaps(report),
         sites=build_sites(summary.sites, edition, list_facts(summary)),

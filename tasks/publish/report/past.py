@@ -28,16 +28,15 @@ def build_history(
     """Return all releases of the dataset, compared by one score of risk and one of use."""
     if not facts.releases:
         return None
-    this = facts.summary.run.release_id
+    this, settings = facts.summary.run.release_id, facts.summary.settings
+    has_ledger = facts.summary.sites is None
     return DatasetHistory(
         releases=tuple(build_line(each, this, risk, utility) for each in facts.releases),
         risk_title=risk.title if risk else "",
         utility_title=utility.title if utility else "",
         risk_limit=risk.limit if risk else None,
         utility_limit=utility.limit if utility else None,
-        ledger=build_ledger(facts.entries, facts.summary.settings.audience)
-        if facts.summary.settings
-        else None,
+        ledger=build_ledger(facts.entries, settings.audience) if settings and has_ledger else None,
     )
 
 

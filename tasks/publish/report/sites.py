@@ -9,6 +9,10 @@ from ppdm_core.model.release import ENERGY_LOSS
 from tasks.publish.report.view import Edition, SiteLine, SitesSection
 from warehouse.stage_facts import SiteFacts, SitesFacts
 
+LEDGERS = (
+    "Every site adds up all releases of its records in its own ledger; the centre has no ledger."
+)
+
 
 def build_sites(
     sites: SitesFacts | None, edition: Edition, facts: Mapping[str, float | str]

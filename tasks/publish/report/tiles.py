@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from ppdm_core.model.policy import AMPLIFICATION, LEDGER_RECORD, Limit
 from ppdm_core.model.release import Guarantee
-from ppdm_core.model.verdict import Finding
 from ppdm_core.numerics.amplification import MAX_USEFUL_GAMMA, is_useless_bound
 from tasks.publish.report.scores import SEVERITY, Judgement, choose_worst, name_part
 from tasks.publish.report.view import LedgerPlan, RiskLine, Tile, UtilityLine
@@ -77,7 +76,7 @@ def build_bound_tile(
     title = "Worst-case bound"
     if guarantee is None:
         return Tile(title, "not known", (), None)
-    name, finding = find_bound(judgement)
+    name = find_bound(judgement)
     ln_gamma = guarantee.ln_record
     notes = []
     if math.isinf(ln_gamma):
@@ -92,14 +91,14 @@ def build_bound_tile(
         total = format_ln_gamma(ln_total)
         notes.append(f"all releases so far: {total}{format_room(judgement, ledger)}")
     figure = "none" if math.isinf(ln_gamma) else format_ln_gamma(ln_gamma)
-    return Tile(title, figure, tuple(notes), finding.outcome if finding else None)
+    return Tile(title, figure, tuple(notes), judgement.find_outcome(name))
 
 
-def find_bound(judgement: Judgement) -> tuple[str, Finding | None]:
-    """Return the limit on amplification that decides, and its finding."""
-    names = [name for name in judgement.findings if name.startswith(AMPLIFICATION)]
-    name = min(names, key=lambda name: SEVERITY[judgement.find_outcome(name)], default="")
-    return name, judgement.findings.get(name)
+def find_bound(judgement: Judgement) -> str:
+    """Return the limit on amplification that decides; "" if none was judged."""
+    judged = (*judgement.findings, *judgement.by_sites)
+    names = [name for name in judged if name.startswith(AMPLIFICATION)]
+    return min(names, key=lambda name: SEVERITY[judgement.find_outcome(name)], default="")
 
 
 def format_gamma_limit(limit: Limit | None) -> str:

@@ -283,3 +283,25 @@ def test_part_rows_pass_holds_few_blocks(tmp_path: Path):
     held = [pa.total_allocated_bytes() - before for _ in parts.blocks()]
     assert len(held) == 40
     assert max(held) < X.nbytes / 2
+
+
+@pytest.mark.slow
+def test_reduce_files_of_1_7_and_64_blocks_same_bytes_as_in_memory(tmp_path: Path):
+    """Rounding depends on the numbers of the blocks, not on the files that hold them."""
+    rng = np.random.default_rng(3)
+    columns = Schema(tuple(Numeric(f"x{i}", 0.0, 1.0) for i in range(2)))
+    rows = ArrayRows(columns, rng.random((65 * BLOCK + 11, 2)))
+
+    def compute_moments(stored):
+        return stored.reduce(lambda block: block.X.T @ block.X, np.add).tobytes()
+
+    expected = compute_moments(rows)
+    blocks = list(rows.blocks())
+    for size in (1, 7, 64):
+        folder = tmp_path / str(size)
+        for number, start in enumerate(range(0, len(blocks), size)):
+            part = write_parts(blocks[start : start + size], columns, tmp_path / "part")
+            folder.mkdir(exist_ok=True)
+            part.parts()[0].rename(folder / f"part-{number:04d}.parquet")
+            (tmp_path / "part").rmdir()
+        assert compute_moments(PartRows(columns, folder)) == expected

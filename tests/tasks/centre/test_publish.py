@@ -165,6 +165,9 @@ def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonR
     assert all(f"<h3>{site} " in page for site in published.sites)
     public = (find_folder(published) / "0001" / "report.html").read_text()
     assert "3 sites released together" in public and "sites in the pool" in public
+    for shown in (page, public):  # the centre has charged no record
+        assert "in its own ledger" in shown and "ll releases so far" not in shown
+    assert "ledger" not in verify(find_folder(published) / "0001").manifest
     assert not any(re.search(rf"\b{site}\b", public) for site in published.sites)
 
 

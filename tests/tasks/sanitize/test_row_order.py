@@ -65,7 +65,7 @@ def release_bytes(
         content = digest_content(db, RUN, X, noise)  # type: ignore[arg-type]
         stream = stream_released_rows(candidate, noise, label, None, content)
         create_table(db, candidate_table(RUN), stream)
-        write_candidate(db, RUN, (*candidate.public.names, "label"), path)
+        write_candidate(db, RUN, (*candidate.public.names, "label"), path, folder)
         ranks = db.execute(f"select {ORDER} from {candidate_table(RUN)}").fetchnumpy()[ORDER]
     return path.read_bytes(), ranks
 
@@ -147,7 +147,7 @@ def test_write_candidate_equal_ranks_order_of_keys(tmp_path: Path) -> None:
         with duckdb.connect() as db:
             db.execute("create schema sanitized")
             create_table(db, candidate_table(RUN), table)
-            write_candidate(db, RUN, ("x",), path)
+            write_candidate(db, RUN, ("x",), path, tmp_path)
         files.append(path.read_bytes())
     assert files[0] == files[1]
 

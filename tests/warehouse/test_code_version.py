@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.code_version import compute_code_version
+from warehouse.code_version import compute_code_version
 
 
 @pytest.fixture

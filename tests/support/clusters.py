@@ -1,0 +1,97 @@
+"""Dask clusters for tests: one inside this process, and real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ppdm.services.certificates import write_certificates
+from ppdm.services.cluster import start_scheduler, start_worker, wait_for_address
+from tests.support.scheduled_home import wait_until
+from warehouse.engines import EngineSettings
+from warehouse.engines._sealing import KEY_FILE_VARIABLE, write_cluster_key
+
+
+def write_keys(folder: Path) -> EngineSettings:
+    """Write certificates and a cluster key; return settings without an address."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_certificates(folder)
+    write_cluster_key(folder / "cluster.key")
+    return EngineSettings(
+        kind="dask",
+        ca=str(folder / "ca.pem"),
+        certificate=str(folder / "certificate.pem"),
+        private_key=str(folder / "private.key"),
+        secret=str(folder / "cluster.key"),
+    )
+
+
+@contextmanager
+def open_inner_cluster(folder: Path, workers: int = 2) -> Iterator[EngineSettings]:
+    """Start a cluster with TLS whose workers are threads of this process."""
+    from distributed import LocalCluster, Security
+
+    settings = write_keys(folder)
+    before = os.environ.get(KEY_FILE_VARIABLE)
+    os.environ[KEY_FILE_VARIABLE] = settings.secret
+    files = {
+        f"tls_{role}_{kind}": path
+        for role in ("scheduler", "worker", "client")
+        for kind, path in (("cert", settings.certificate), ("key", settings.private_key))
+    }
+    security = Security(require_encryption=True, tls_ca_file=settings.ca, **files)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = LocalCluster(
+            n_workers=workers,
+            processes=False,
+            threads_per_worker=1,
+            protocol="tls",
+            host="127.0.0.1",
+            dashboard_address=None,
+            security=security,
+        )
+    try:
+        yield replace(settings, address=cluster.scheduler_address)
+    finally:
+        cluster.close()
+        if before is None:
+            del os.environ[KEY_FILE_VARIABLE]
+
+
+class RealCluster:
+    """A scheduler and workers as processes, which tests kill."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = write_keys(folder)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.start_scheduler()
+
+    def start_scheduler(self, port: int = 0) -> None:
+        (self.folder / "scheduler.json").unlink(missing_ok=True)
+        process = start_scheduler(self.folder, port)
+        self.processes["scheduler"] = process
+        address = wait_for_address(self.folder, process)
+        self.settings = replace(self.settings, address=address)
+
+    def start_worker(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+        process = start_worker(self.folder, self.settings.address, name, environment)
+        self.processes[name] = process
+        log = self.folder / f"{name}.log"
+        count = log.read_text().count("Registered to")
+        wait_until(lambda: log.read_text().count("Registered to") > count, 120)
+
+    def kill(self, name: str) -> None:
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def close(self) -> None:
+        for name in list(self.processes):
+            self.kill(name)

@@ -1,0 +1,268 @@
+"""A dask cluster of one owner, connected by TLS, whose workers hold the cluster key."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
+from warehouse.engines._connection import check_connection
+from warehouse.engines._engine import Engine, EngineSettings, Report
+from warehouse.engines._messages import pack_value, run_message, unpack_value
+from warehouse.engines._sealing import read_cluster_key, seal, unseal
+from warehouse.engines._worker_check import (
+    CODE,
+    REMEDIES,
+    Description,
+    check_worker,
+    describe_process,
+)
+from warehouse.home import create_private, translate_disk_errors
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Handle: TypeAlias = Any  # a future of dask, which has no types
+CONNECT_SECONDS = 10.0
+CHECK_SECONDS = 120.0  # for workers to import this program and to compute the known block
+POLL_SECONDS = 1.0
+MAX_SECONDS_WITHOUT_WORKERS = 20.0  # a worker that is started again takes less
+AGAIN = "Start it again, then run the same command, which continues from the parts that exist."
+
+
+class Dask(Engine):
+    """A dask cluster: scheduler and workers are processes of any machines."""
+
+    name = "dask"
+    keeps_parts = True
+    runs_attacks = True
+
+    def __init__(self, settings: EngineSettings, report: Report | None = None) -> None:
+        super().__init__(settings, report)
+        self.key = read_cluster_key(settings.secret)
+        self.check = seal(self.key, pack_value(describe_process()))
+        self.client: Client | None = None
+        self.count = 1  # workers at the last look
+        self.seen_at = time.monotonic()  # when there was a worker
+
+    def __enter__(self) -> Self:
+        check_connection(self.settings)
+        self.client = connect(self.settings)
+        try:
+            self.check_workers()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.client is not None:
+            self.client.close(timeout=CONNECT_SECONDS)
+            self.client = None
+
+    @property
+    def workers(self) -> int:
+        return min(self.count, self.settings.workers or self.count)
+
+    def check_workers(self) -> None:
+        """Raise BadInput if there is no worker, or one that differs from this process."""
+        here = describe_process()
+        names = self.list_workers()
+        self.count = len(names)
+        if not names:
+            raise BadInput(
+                f"The cluster at {self.settings.address} has no workers.",
+                remedy="Start workers with its certificates.",
+            )
+        for name, found in self.ask_all(describe_process, None).items():
+            check_worker(name, found, here)
+
+    def check_folder(self, folder: Path) -> None:
+        token = secrets.token_hex(16)
+        path = folder / f"seen-{secrets.token_hex(8)}"
+        with translate_disk_errors(path), create_private(path) as file:
+            file.write(token.encode())
+        try:
+            for name, found in self.ask_all(read_token, str(path)).items():
+                if found != token:
+                    raise BadInput(
+                        f"{name} does not see the folder of the parts, {folder}.",
+                        file=str(folder),
+                        remedy="Name a folder that all workers reach: 'folder' in [engine].",
+                    )
+        finally:
+            path.unlink(missing_ok=True)
+
+    def run_everywhere(self, step: Callable[[None], None]) -> None:
+        with suppress(PpdmError):  # workers that are gone have nothing left
+            self.ask_all(step, None)
+
+    def list_workers(self) -> dict[str, str]:
+        """Return the names of the workers that are there, with their addresses."""
+        assert self.client is not None
+        try:
+            found = self.client.scheduler_info()["workers"]
+        except (OSError, TimeoutError):
+            raise lost_scheduler(self.settings) from None
+        return {f"Worker '{each['name']}'": address for address, each in found.items()}
+
+    def ask_all(self, step: Callable[[Any], Any], part: Any) -> dict[str, Any]:
+        """Return the result of a step on every worker, None where it fails."""
+        data = pack_value(step), pack_value(part)
+        names = self.list_workers()
+        handles = {name: self.submit(*data, workers=[place]) for name, place in names.items()}
+        deadline = time.monotonic() + CHECK_SECONDS
+        while any(not each.done() for each in handles.values()):
+            if time.monotonic() > deadline:
+                late = next(name for name, each in handles.items() if not each.done())
+                raise MachineTrouble(f"{late} does not answer.", remedy=AGAIN)
+            if not set(names.values()) <= set(self.list_workers().values()):
+                return self.ask_all(step, part)
+            time.sleep(POLL_SECONDS / 10)
+        return {name: self.read(each, name) for name, each in handles.items()}
+
+    def read(self, handle: Handle, worker: str) -> Any:
+        """Return the value of a reply, None if it is an error."""
+        data = self.fetch(handle, worker)
+        return None if data is None else unpack_value(data).value
+
+    def submit(self, step: bytes, part: bytes, workers: list[str] | None = None) -> Handle:
+        assert self.client is not None
+        return self.client.submit(
+            run_sealed,
+            b"" if workers else self.check,
+            seal(self.key, step),
+            seal(self.key, part),
+            key=f"part-{secrets.token_hex(8)}",  # no name that says anything
+            workers=workers,
+            pure=False,
+        )
+
+    def wait(self, handles: Sequence[Handle]) -> list[tuple[Handle, bytes | None]]:
+        from distributed import wait
+
+        assert self.client is not None
+        while True:
+            finished: Sequence[Handle] = ()
+            try:
+                with suppress(TimeoutError), self.client.as_current():
+                    finished = wait(list(handles), POLL_SECONDS, "FIRST_COMPLETED").done
+            except (CancelledError, OSError):  # all messages end with the scheduler
+                raise lost_scheduler(self.settings) from None
+            found = [(each, self.fetch(each)) for each in finished]
+            ready = [(each, data) for each, data in found if data is not None]
+            if ready:
+                self.seen_at = time.monotonic()
+                return ready  # type: ignore[return-value]
+            self.check_alive()
+
+    def fetch(self, handle: Handle, worker: str = "A worker") -> bytes | None:
+        """Return the reply to a message; None if its worker died before it was fetched."""
+        if handle.status == "error":
+            raise translate_error(handle.exception(timeout=CONNECT_SECONDS), worker)
+        if handle.status in ("cancelled", "lost"):
+            raise lost_scheduler(self.settings)
+        try:
+            return unseal(self.key, handle.result(timeout=CONNECT_SECONDS))
+        except TimeoutError:  # dask runs the message again
+            return None
+        except (CancelledError, OSError):
+            raise lost_scheduler(self.settings) from None
+
+    def check_alive(self) -> None:
+        """Raise MachineTrouble if the scheduler is gone, or all workers for some time."""
+        assert self.client is not None
+        if self.client.status != "running":
+            raise lost_scheduler(self.settings)
+        self.count = max(1, len(self.list_workers()))
+        if self.list_workers():
+            self.seen_at = time.monotonic()
+        elif time.monotonic() - self.seen_at > MAX_SECONDS_WITHOUT_WORKERS:
+            raise MachineTrouble(
+                f"All workers of the cluster at {self.settings.address} are lost.", remedy=AGAIN
+            )
+
+    def cancel(self, handles: Sequence[Handle]) -> None:
+        if self.client is not None and self.client.status == "running":
+            self.client.cancel(list(handles), force=True)
+
+
+def run_sealed(check: bytes, step: bytes, part: bytes) -> bytes:
+    """Run a message on a worker, if the worker computes what the client computes."""
+    key = read_cluster_key()
+    if check:
+        from distributed import get_worker
+
+        expected: Description = unpack_value(unseal(key, check))
+        check_worker(f"Worker '{get_worker().name}'", describe_process(), expected)
+    return seal(key, run_message(unseal(key, step), unseal(key, part)))
+
+
+def read_token(path: str) -> str | None:
+    """Return the content of a file, or None if this worker does not see it."""
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return None
+
+
+def connect(settings: EngineSettings) -> Client:
+    """Return a client of the cluster."""
+    try:
+        from distributed import Client, Security
+    except ImportError:
+        raise BadInput(
+            "The engine 'dask' is not installed.", remedy="Install it: pip install 'ppdm[cluster]'"
+        ) from None
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # errors are raised here, in one sentence
+    security = Security(
+        require_encryption=True,
+        tls_ca_file=settings.ca,
+        tls_client_cert=settings.certificate,
+        tls_client_key=settings.private_key,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions of packages: the known block decides
+        try:
+            return Client(
+                settings.address,
+                security=security,
+                timeout=CONNECT_SECONDS,
+                set_as_default=False,
+                name="ppdm",
+            )
+        except OSError:
+            raise lost_scheduler(settings) from None
+
+
+def translate_error(error: BaseException | None, worker: str) -> PpdmError:
+    """Return an error of dask in one sentence; those of this program name the worker already."""
+    from distributed.scheduler import KilledWorker
+
+    if isinstance(error, BadInput):
+        return error
+    if isinstance(error, KilledWorker):
+        return MachineTrouble(
+            "Several workers died while they worked on the same part.",
+            remedy="Give workers more memory, then run the same command again.",
+        )
+    return BadInput(
+        f"{worker} cannot run this version of ppdm ({type(error).__name__}).",
+        remedy=REMEDIES[CODE],
+    )
+
+
+def lost_scheduler(settings: EngineSettings) -> MachineTrouble:
+    return MachineTrouble(
+        f"The scheduler of the cluster at {settings.address} stopped answering.", remedy=AGAIN
+    )
