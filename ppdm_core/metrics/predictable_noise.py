@@ -48,27 +48,28 @@ class PredictableNoise(ChanceMetric):
         rng = comparison.rng(self.name)
         Y = comparison.Y[:_MAX_ROWS]
         X = comparison.X[comparison.records[:_MAX_ROWS]]
-        shares = measure_dependence(Y - X)
+        spread = X.var(axis=0)
+        shares = measure_dependence(Y - X, spread)
         shuffled = np.array(
-            [measure_dependence(Y - rng.permutation(X)) for _ in range(_SHUFFLES)]
+            [measure_dependence(Y - rng.permutation(X), spread) for _ in range(_SHUFFLES)]
         )  # (_SHUFFLES, d)
         chance = shuffled.max(axis=0) + _MAX_DEVIATIONS * shuffled.std(axis=0)
         # If the records are in an order of their own, what was subtracted from them is, too.
         varies = X[:, np.ptp(X, axis=0) > 0.0]
-        explained = measure_dependence(varies).max(initial=0.0)
+        explained = measure_dependence(varies, varies.var(axis=0)).max(initial=0.0)
         bound = np.minimum(1.0, np.maximum(chance, explained) + _ROUNDING)
         worst = int(np.lexsort((-bound, shares - bound))[-1])
         return float(shares[worst]), float(bound[worst])
 
 
-def measure_dependence(E: Floats) -> Floats:
+def measure_dependence(E: Floats, spread: Floats) -> Floats:
     """Return for each column how well an earlier row determines it: 0 by chance, 1 exactly; (d,).
 
     The rows are sorted by the earlier value. The closer the later values of neighbours in this
     order are, the better they are determined, whatever the shape of the relation is (the ratio of
     von Neumann, on ranks). The best of several lags and neighbouring columns counts, a linear
     function of several earlier rows, which continues waves, and a linear function of the other
-    rows of a group, for groups of several sizes.
+    rows of a group, for groups of several sizes. ``spread`` is the variance of the records.
     """
     n, d = E.shape
     if n < _MIN_ROWS:
@@ -76,7 +77,7 @@ def measure_dependence(E: Floats) -> Floats:
     ranks = np.column_stack([rank(column) for column in E.T])
     best = np.array([fit_linear_recurrence(column) for column in E.T])
     for period in _PERIODS:
-        best = np.maximum(best, fit_groups(E, period))
+        best = np.maximum(best, fit_groups(E, spread, period))
     for lag in range(1, _LAGS + 1):
         order = np.argsort(E[:-lag], axis=0, kind="stable")  # (n - lag, d)
         for shift in _SHIFTS:
@@ -102,19 +103,22 @@ def fit_linear_recurrence(values: Floats) -> float:
     return max(0.0, 1.0 - rest * len(later) / (len(later) - _LAGS))
 
 
-def fit_groups(E: Floats, period: int) -> Floats:
+def fit_groups(E: Floats, spread: Floats, period: int) -> Floats:
     """Return how well the other rows of a group determine its last row; (d,).
 
     Groups have ``period`` rows: consecutive ones, from any first row, or those at the same place
-    of equal parts of the table. One linear function is fitted for all groups. What it explains by
-    chance is subtracted from its share of the variance, so that independent noise gives about 0.
+    of equal parts of the table. One linear function is fitted for all groups. What it does not
+    explain is compared with the variance of the noise, or of the records if that is smaller: an
+    error larger than the records vary reveals nothing. What chance explains is subtracted.
     """
     best, count = np.zeros(E.shape[1]), (len(E) - period + 1) // period
     if count < _MIN_GROUPS * period:
         return best
     chance = _SHARE_DEVIATIONS * math.sqrt(2.0 * (period - 1)) / count
     centred = E - E.mean(axis=0)
-    scaled = centred / np.maximum(np.abs(centred).max(axis=0), 1e-300)
+    unit = np.maximum(np.abs(centred).max(axis=0), 1e-300)
+    scaled = centred / unit
+    varies = np.where(spread > 0.0, spread / unit**2, np.inf)
     parts = scaled[: len(E) // period * period].reshape(period, -1, E.shape[1])
     consecutive = (
         scaled[start : start + count * period].reshape(count, period, -1) for start in range(period)
@@ -123,7 +127,7 @@ def fit_groups(E: Floats, period: int) -> Floats:
         before, later = groups[:, :-1].transpose(2, 0, 1), groups[:, -1].T[..., None]
         crossed = before.swapaxes(1, 2)
         weights = np.linalg.pinv(crossed @ before, hermitian=True) @ (crossed @ later)
-        total = np.sum(later**2, axis=(1, 2))
+        total = np.minimum(np.sum(later**2, axis=(1, 2)), varies * len(groups))
         rest = np.sum((later - before @ weights) ** 2, axis=(1, 2))
         rest = np.divide(rest, total, out=np.zeros_like(rest), where=total > 0.0)
         share = 1.0 - rest * len(groups) / (len(groups) - period + 1)
