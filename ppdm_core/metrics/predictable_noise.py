@@ -20,7 +20,7 @@ _SHARE_DEVIATIONS = 4.0  # of a share by chance, which are subtracted from it
 _SHIFTS = (-1, 0, 1)  # how many columns further left or right
 _SHUFFLES = 10
 _ROUNDING = 1e-9  # of a share
-_MAX_DEVIATIONS = 7.0  # of shuffled records from their largest share
+_MAX_DEVIATIONS = 7.0  # of shuffled records beyond their largest share
 
 
 class PredictableNoise(ChanceMetric):
@@ -53,13 +53,24 @@ class PredictableNoise(ChanceMetric):
         shuffled = np.array(
             [measure_dependence(Y - rng.permutation(X), spread) for _ in range(_SHUFFLES)]
         )  # (_SHUFFLES, d)
-        chance = shuffled.max(axis=0) + _MAX_DEVIATIONS * shuffled.std(axis=0)
+        chance = bound_shares(shuffled)
         # If the records are in an order of their own, what was subtracted from them is, too.
         varies = X[:, np.ptp(X, axis=0) > 0.0]
         explained = measure_dependence(varies, varies.var(axis=0)).max(initial=0.0)
         bound = np.minimum(1.0, np.maximum(chance, explained) + _ROUNDING)
         worst = int(np.lexsort((-bound, shares - bound))[-1])
         return float(shares[worst]), float(bound[worst])
+
+
+def bound_shares(shares: Floats) -> Floats:
+    """Return shares that further shuffles exceed almost never; (d,).
+
+    Deviations are those of the logarithm of the rest. Wide noise depends on earlier rows as much
+    with other records subtracted, nearly completely, and then the rest is what differs.
+    """
+    rests = np.log(np.maximum(1.0 - shares, 1e-12))
+    bound: Floats = 1.0 - np.exp(rests.min(axis=0) - _MAX_DEVIATIONS * rests.std(axis=0))
+    return bound
 
 
 def measure_dependence(E: Floats, spread: Floats) -> Floats:

@@ -19,6 +19,7 @@ from ppdm_core.audit.simulation import (
     choose_participants,
 )
 from ppdm_core.metrics import METRICS, AttackMetric, ReleaseComparison
+from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.model.arrays import Ints
 from ppdm_core.model.attacker import AttackerView, EarlierRows, Goal
 from ppdm_core.model.policy import Attacker, Effort, Policy
@@ -119,20 +120,31 @@ class LeakAuditor(Auditor):
         return self.score_attack(ATTACKS[name], find_headline_metric(ATTACKS[name].goal))
 
     def compare(self, name: str, quiet: PlantedLeak) -> Score:
-        """Return a metric of the release, with that of the same release without the leak."""
+        """Return a metric of the release, with that of the same release without the leak.
+
+        Metrics that are compared with chance state themselves what chance explains, as for limits.
+        """
         metric = METRICS[name]
         assert metric.goal == "release"
-        value, baseline = (
-            metric.measure(
-                ReleaseComparison(
-                    each.X, each.label, each.Y, each.public, self.rng, each.source, cells=each.Y
-                )
-            ).value
-            for each in (self.planted, quiet)
-        )
-        n = len(self.planted.Y)
-        low, high = clopper_pearson(value * n, n, 1.0 - 2.0 * ERROR_RATE)
+        comparison = self.build_comparison(self.planted)
+        value, n = metric.measure(comparison).value, len(self.planted.Y)
+        if isinstance(metric, ChanceMetric):
+            low, high, baseline = value, value, metric.baseline(comparison)
+        else:
+            low, high = clopper_pearson(value * n, n, 1.0 - 2.0 * ERROR_RATE)
+            baseline = metric.measure(self.build_comparison(quiet)).value
         return Score(name, metric.kind, metric.better, value, low, high, n, baseline, value)
+
+    def build_comparison(self, release: PlantedLeak) -> ReleaseComparison:
+        return ReleaseComparison(
+            release.X,
+            release.label,
+            release.Y,
+            release.public,
+            self.rng,
+            release.source,
+            cells=release.Y,
+        )
 
 
 def collect_partners(planted: PlantedLeak) -> PartnerRows | None:
