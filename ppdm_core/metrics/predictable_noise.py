@@ -127,9 +127,10 @@ def fit_groups(E: Floats, spread: Floats, period: int) -> Floats:
         return best
     chance = _SHARE_DEVIATIONS * math.sqrt(2.0 * (period - 1)) / count
     centred = E - E.mean(axis=0)
-    unit = np.maximum(np.abs(centred).max(axis=0), 1e-300)
+    peak = np.abs(centred).max(axis=0)
+    unit = np.where(peak > 1e-100, peak, 1.0)
     scaled = centred / unit
-    varies = np.where(spread > 0.0, spread / unit**2, np.inf)
+    varies = np.where(spread > 0.0, spread / unit / unit, np.inf)
     parts = scaled[: len(E) // period * period].reshape(period, -1, E.shape[1])
     consecutive = (
         scaled[start : start + count * period].reshape(count, period, -1) for start in range(period)
