@@ -69,7 +69,7 @@ def estimate_space(shape: ReleaseShape, policy: Policy, *, is_new_home: bool) ->
     """Return the space that a release takes at most.
 
     Most of the disk is used while copies are attacked: the tables of the warehouse, the records,
-    shadow draws, and halves with their draws. What a release leaves is about a third of it.
+    shadow draws, and halves with their draws.
     """
     n, draws = shape.rows, policy.shadow_draws + policy.splits
     cells = max(1, shape.numbers + shape.codes)
