@@ -36,7 +36,10 @@ class Redaction:
         shown = error if isinstance(error, PpdmError) else redact(error)
         clear_frames(error)
         if shown is not error:
-            raise shown from None
+            try:
+                raise shown from None
+            finally:
+                shown.__context__ = None  # some libraries pickle errors with their context
 
 
 def redact_errors(function: Callable[P, R]) -> Callable[P, R]:
