@@ -60,9 +60,11 @@ def test_joined_rows_with_noise_are_sums_of_the_parts(tmp_path: Path):
     order = order_columns(aligned.key, kept)
     noise = found.Y - complete[:, order]
     # Three parties, each with all the noise that it needs: the variance of Laplace is 2 b^2.
-    assert noise.var() == pytest.approx(3 * 2 * 0.4**2, rel=0.15)
-    expected = 1 - (complete[:, kept] ** 2).sum() / (complete**2).sum()
-    assert found.loss == pytest.approx(expected, abs=0.1)
+    assert noise.var() == pytest.approx(3 * 2 * 0.4**2, rel=0.3)
+    # The energy of the noise, which is known on average, is subtracted from that of the sums.
+    energy = (found.Y**2).sum() - 3 * 2 * 0.4**2 * found.Y.size
+    expected = min(1.0, max(0.0, 1 - energy / (complete**2).sum()))
+    assert found.loss == pytest.approx(expected, abs=0.02)
     local = [
         measure_loss(float((C[:, kept] ** 2).sum()), float((C**2).sum()))
         for C in (
@@ -84,7 +86,7 @@ def test_part_with_noise_other_parties_subtract_their_own_and_keep_the_noise(tmp
     X = columns.read("census")[aligned.places]
     clean = columns.make_part("census").compute_coefficients(X)
     noise = left - clean[:, order_columns(aligned.key, columns.run_site("census"))]
-    assert noise.var() == pytest.approx(2 * 0.4**2, rel=0.15)
+    assert noise.var() == pytest.approx(2 * 0.4**2, rel=0.3)
 
 
 def test_order_of_persons_is_not_that_of_the_ids(tmp_path: Path):
