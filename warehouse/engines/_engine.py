@@ -113,7 +113,7 @@ class Engine(ABC):
             self.cancel(list(running))
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """Give up messages that nobody waits for any more."""
+        """Give up messages whose replies are no longer needed."""
         for handle in handles:
             handle.cancel()
 

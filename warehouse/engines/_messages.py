@@ -1,7 +1,7 @@
 """Messages to workers: a step with the data that it needs, and the reply.
 
 Steps are functions within functions, which cloudpickle can send. A message exists in memory and on
-an encrypted connection, never in a file: whoever reads a pickled file executes what is in it.
+an encrypted connection, never in a file: reading a pickled file executes what is in it.
 
 The key of a dataset is in no message. Where a step holds noise, the message holds the subkeys that
 the step asks for. They are found by a trial on the first row; a worker that needs another one says
