@@ -138,3 +138,32 @@ def test_is_order_certain_sorted_by_a_tied_column_uncertain() -> None:
     Y = X + 3 * np.ptp(X, axis=0) * rng.standard_normal(X.shape)
     Y[:, 0] = np.sort(np.round(Y[:, 0] / 50) * 50)
     assert not is_order_certain(make_table(X), make_table(Y), None)
+
+
+def add_categories(X: Floats, rng: np.random.Generator) -> Floats:
+    """Append indicators of 25 categories, of which some are rare."""
+    category = rng.choice(25, len(X), p=rng.dirichlet(np.ones(25)))
+    indicators = category[:, None] == np.arange(25)
+    return np.column_stack([X, indicators[:, indicators.any(axis=0)]])
+
+
+def test_find_revealed_orders_independent_rare_categories_nothing_found() -> None:
+    """Two rare values at the same place are a coincidence, not an order."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, Y = (add_categories(draw_table(rng), rng) for _ in range(2))
+        assert list_orders(X, Y) == []
+
+
+def test_find_revealed_orders_rare_categories_secret_order_found() -> None:
+    rng = np.random.default_rng(5)
+    X = add_categories(draw_table(rng), rng)
+    Y = X[np.argsort(X[:, 1])]
+    Y[:, :4] = add_noise(Y[:, :4], rng)
+    assert "'x1'" in list_orders(X, Y)
+
+
+def test_find_sorted_columns_one_rare_value_at_the_end_not_sorted() -> None:
+    X = draw_table(np.random.default_rng(6))
+    X[:, 0] = np.arange(N) == N - 1
+    assert find_sorted_columns(make_table(X), None) == []
