@@ -8,6 +8,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _MIN_RELATIVE_SPREAD = 1e-12
+_MIN_RELATIVE_SIZE = 1e-6
 _MAX_PAIRED_COLUMNS = 10
 _MAX_ORDERED_COLUMNS = 7  # whose order is one number
 _NEIGHBOURS = 5
@@ -36,6 +37,23 @@ def compute_features(A: Floats, raw: Floats, reference: Floats) -> Features:
         "figures": standardise_self(compute_figures(Z)),
         "neighbours": measure_neighbours(Z, standardise(reference, reference)),
     }
+
+
+def compute_logarithms(raw: Floats, reference: Floats) -> Floats:
+    """Return logarithms of the sizes of values in original units; (n, d).
+
+    A direction in them is a ratio or a product of powers of columns. Zero becomes a small size.
+    """
+    size = np.sqrt((reference**2).mean(axis=0))
+    return np.asarray(np.log(np.abs(raw) / np.where(size > 0, size, 1.0) + _MIN_RELATIVE_SIZE))
+
+
+def append_squares(Z: Floats) -> Floats:
+    """Return the columns and their squares; (n, 2 d).
+
+    A direction in them is a sum of squared distances from some values, in some columns.
+    """
+    return np.column_stack([Z, Z**2])
 
 
 def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:

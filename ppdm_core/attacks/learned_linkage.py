@@ -27,8 +27,10 @@ from ppdm_core.attacks._pair_regression import (
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import (
     Features,
+    append_squares,
     compute_features,
     compute_figures,
+    compute_logarithms,
     standardise,
     standardise_self,
     to_original_units,
@@ -70,7 +72,8 @@ class LearnedLinkage(Attack):
 
     Records and rows are described by their columns, by ranks, by sorted values, by distances from
     their nearest neighbours, and by figures that do not change when the values of a row are
-    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Where both sides have
+    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Logarithms and
+    squares of the columns show what noise leaves of a ratio, a product or a sum of squares. Where both sides have
     the same features they are compared directly; otherwise the features of one side are predicted
     from those of the other, both ways, by linear maps, by kernel regression, and each from one
     column alone by a map of any shape.
@@ -184,6 +187,10 @@ def describe_pairs(view: AttackerView) -> Pairs:
         persons["values"], released["values"] = X, view.Y
         comparable = persons["columns"], standardise(view.Y, everyone)
         released["figures"] = standardise_self(compute_figures(comparable[1]))
+        persons["squares"], released["squares"] = map(append_squares, comparable)
+        raw, raw_rows = (to_original_units(each, *units) for each in (X, view.Y))
+        persons["logarithms"] = compute_logarithms(raw, raw)
+        released["logarithms"] = compute_logarithms(raw_rows, raw)
     return Pairs(persons, released, view.known.rows, comparable)
 
 

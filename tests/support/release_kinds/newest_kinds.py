@@ -197,6 +197,63 @@ def recover_from_points(view: View) -> Floats:
     return learn_linear(gaps[view.rows], view.known, gaps)
 
 
+def draw_factors(X: Floats, rng: np.random.Generator) -> Floats:
+    """Return a factor for each row, of any sign and of very different sizes."""
+    return np.asarray(np.exp(2.0 * rng.standard_normal(len(X))) * rng.choice([-1.0, 1.0], len(X)))
+
+
+def add_noise_to_others(X: Floats, rng: np.random.Generator) -> Floats:
+    """Return strong noise on all columns but the first two."""
+    Y = scale_back(get_scaled(X) + DEVIATIONS * rng.standard_normal(X.shape), X)
+    Y[:, :2] = X[:, :2]
+    return Y
+
+
+def keep_ratio(X: Floats, rng: np.random.Generator) -> Floats:
+    """Multiply the first two values of a row by one factor, and add noise to the others."""
+    Y, factor = add_noise_to_others(X, rng), draw_factors(X, rng)
+    Y[:, 0] *= factor
+    Y[:, 1] *= factor
+    return Y
+
+
+def link_ratios(view: View) -> Ints:
+    def measure(A: Floats) -> Floats:
+        return np.arctan(A[:, :1] / np.where(A[:, 1:2] == 0, 1e-300, A[:, 1:2]))
+
+    return find_nearest(measure(view.persons), measure(view.Y))
+
+
+def keep_product(X: Floats, rng: np.random.Generator) -> Floats:
+    """Multiply the first value of a row by a factor by which the second is divided."""
+    Y, factor = add_noise_to_others(X, rng), draw_factors(X, rng)
+    Y[:, 0] *= factor
+    Y[:, 1] /= factor
+    return Y
+
+
+def link_products(view: View) -> Ints:
+    return find_nearest(*(A[:, :1] * A[:, 1:2] for A in (view.persons, view.Y)))
+
+
+def keep_length_of_two(X: Floats, rng: np.random.Generator) -> Floats:
+    """Turn the first two values of a row by a secret angle, and add noise to the others."""
+    Y, Z, angle = add_noise_to_others(X, rng), get_scaled(X), rng.uniform(0, 2 * np.pi, len(X))
+    cos, sin = np.cos(angle), np.sin(angle)
+    turned = np.column_stack([cos * Z[:, 0] - sin * Z[:, 1], sin * Z[:, 0] + cos * Z[:, 1]])
+    Y[:, :2] = scale_back(turned, X[:, :2])
+    return Y
+
+
+def link_lengths_of_two(view: View) -> Ints:
+    return find_nearest(
+        *(
+            np.linalg.norm(standardise(A, view)[:, :2], axis=1, keepdims=True)
+            for A in (view.persons, view.Y)
+        )
+    )
+
+
 def full(attack: Callable[[View], Ints]) -> Proof:
     return Proof("full records", "link", attack)
 
@@ -215,6 +272,14 @@ NEWEST_KINDS = (
     Kind("noise shared by ten rows", HOLES, add_common_noise, full(link_differences_in_blocks)),
     Kind("rows times a secret factor", "invariants of a row", scale_rows_apart, full(link_lines)),
     Kind("columns of each row rotated", "invariants of a row", rotate_places, full(link_spectra)),
+    Kind("ratio of two columns kept", "invariants of a row", keep_ratio, full(link_ratios)),
+    Kind("product of two columns kept", "invariants of a row", keep_product, full(link_products)),
+    Kind(
+        "length of two columns kept",
+        "invariants of a row",
+        keep_length_of_two,
+        full(link_lengths_of_two),
+    ),
     Kind("3 % with reversed columns", "few persons", reverse_few, few(link_reversed)),
     Kind("one row in eight without noise", "few persons", spare_small_noise, few(link_closest)),
     Kind(
