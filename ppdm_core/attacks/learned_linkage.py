@@ -73,10 +73,10 @@ class LearnedLinkage(Attack):
     Records and rows are described by their columns, by ranks, by sorted values, by distances from
     their nearest neighbours, and by figures that do not change when the values of a row are
     rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Logarithms and
-    squares of the columns show what noise leaves of a ratio, a product or a sum of squares. Where both sides have
-    the same features they are compared directly; otherwise the features of one side are predicted
-    from those of the other, both ways, by linear maps, by kernel regression, and each from one
-    column alone by a map of any shape.
+    squares of columns show ratios, products and sums of squares that the noise spares. Where both
+    sides have the same features they are compared directly; otherwise the features of one side are
+    predicted from those of the other, both ways, by linear maps, by kernel regression, and each
+    from one column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
     its length, its median or the order of its values, may stand for one column of the record. The
