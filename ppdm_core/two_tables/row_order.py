@@ -162,7 +162,7 @@ def weigh_pairs(original: Table, released: Table, ours: list[str], theirs: list[
             cells = [each.columns[name].astype(np.float64) for each in (original, released)]
             peaks = [np.abs(standardise_ranks(each[:, None])).max() for each in cells]
             if peaks[0] * peaks[1] <= most:
-                before, after = map(np.std, cells)
+                before, after = (float(np.std(each)) for each in cells)
                 weights[ours.index(name), j] = before / max(before, after, 1e-300)
     return weights
 
