@@ -167,7 +167,8 @@ def check_row_order_does_not_matter(attack: Attack, weak: str) -> None:
     )
     for name, candidate in plain.items():
         if attack.goal in ("link", "pair", "source"):
-            same = np.array_equal(shuffled[name], candidate)
+            # Rounding, which depends on the BLAS kernel, decides between assignments of equal cost.
+            same = np.mean(shuffled[name] == candidate) >= 0.98
         elif attack.goal == "infer":  # rounding decides which of two equally near rows is used
             same = np.mean(np.isclose(shuffled[name], candidate, atol=1e-6)) > 0.999
         elif attack.goal == "single_out":

@@ -1,7 +1,9 @@
 """Releases whose bytes, verdict and scores stay the same when only the structure changes.
 
 Key, table and code version are fixed, because all noise follows from them. A figure that changes on
-purpose is captured again (``PPDM_GOLDEN=write``), in a commit that shows both values.
+purpose is captured again (``PPDM_GOLDEN=write``), in a commit that shows both values. The bytes and
+the verdict are the same on every machine. Scores are exact for the BLAS kernels that they were
+captured with; others round sums differently, which decides between rows that are equally close.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import threadpoolctl
 
 from tests.e2e.conftest import Maker
 from tests.support.forkserver import run_cli
@@ -22,7 +25,8 @@ from tests.support.small_release import BY, FEATURES, Row, Small
 
 FOLDER = Path(__file__).parent / "golden"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-TOLERANCE = 1e-9
+CAPTURED_KERNELS = {"Haswell", "Zen"}
+TOLERANCE, OTHER_KERNEL_TOLERANCE = 1e-9, 0.01
 WORDS = {"ward": ("north", "south", "east"), "smoker": ("yes", "no")}
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -108,6 +112,13 @@ def read_words() -> set[str]:
     return {word for scores in stored for name in scores for word in name.split(".")}
 
 
+def choose_tolerance() -> float:
+    """Return the tolerance of scores for the BLAS kernels of this machine."""
+    kernels = {each.get("architecture") for each in threadpoolctl.threadpool_info()}
+    is_captured = kernels <= {*CAPTURED_KERNELS, None}
+    return TOLERANCE if is_captured else OTHER_KERNEL_TOLERANCE
+
+
 # The others are enough to notice that a step changed; these notice what is changed in a method.
 NORMAL = ("pca_laplace",)
 METHODS = [
@@ -124,8 +135,9 @@ def test_golden_release_same_bytes_verdict_and_scores(method: str, small: Maker)
     if os.environ.get("PPDM_GOLDEN") == "write":
         path.write_text(json.dumps(found, indent=1) + "\n")
     expected = json.loads(path.read_text())
+    tolerance = choose_tolerance()
     for name, figures in expected["scores"].items():
-        assert found["scores"][name] == pytest.approx(figures, rel=TOLERANCE, abs=TOLERANCE), name
+        assert found["scores"][name] == pytest.approx(figures, rel=tolerance, abs=tolerance), name
     # Scores of attacks and metrics that were added since are not compared.
     found["scores"] = {name for name in found["scores"] if set(name.split(".")) <= read_words()}
     expected["scores"] = set(expected["scores"])
