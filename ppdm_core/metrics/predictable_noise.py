@@ -30,7 +30,7 @@ class PredictableNoise(ChanceMetric):
     records with their rows computes the noise of the rows that follow. The same holds for the last
     row of a group of consecutive rows whose noise cancels. The value is that of the worst column;
     the baseline is what records that do not belong to the rows reach, or what the order of the
-    records themselves explains.
+    records explains in the same column.
     """
 
     name = "predictable_noise"
@@ -53,24 +53,22 @@ class PredictableNoise(ChanceMetric):
         shuffled = np.array(
             [measure_dependence(Y - rng.permutation(X), spread) for _ in range(_SHUFFLES)]
         )  # (_SHUFFLES, d)
-        chance = bound_shares(shuffled)
-        # If the records are in an order of their own, what was subtracted from them is, too.
-        varies = X[:, np.ptp(X, axis=0) > 0.0]
-        explained = measure_dependence(varies, varies.var(axis=0)).max(initial=0.0)
-        bound = np.minimum(1.0, np.maximum(chance, explained) + _ROUNDING)
+        # If a column of the records is in an order of its own, so is what was subtracted from it.
+        bound = bound_shares(shuffled, measure_dependence(X, spread))
         worst = int(np.lexsort((-bound, shares - bound))[-1])
         return float(shares[worst]), float(bound[worst])
 
 
-def bound_shares(shares: Floats) -> Floats:
-    """Return shares that further shuffles exceed almost never; (d,).
+def bound_shares(shuffled: Floats, of_records: Floats) -> Floats:
+    """Return shares that chance exceeds almost never; (d,).
 
     Deviations are those of the logarithm of the rest. Wide noise depends on earlier rows as much
     with other records subtracted, nearly completely, and then the rest is what differs.
     """
-    rests = np.log(np.maximum(1.0 - shares, 1e-12))
-    bound: Floats = 1.0 - np.exp(rests.min(axis=0) - _MAX_DEVIATIONS * rests.std(axis=0))
-    return bound
+    rests = np.log(np.maximum(1.0 - np.vstack([shuffled, of_records]), 1e-12))
+    deviation = rests[:-1].std(axis=0)
+    bound: Floats = 1.0 - np.exp(rests.min(axis=0) - _MAX_DEVIATIONS * deviation)
+    return np.minimum(1.0, bound + _ROUNDING)
 
 
 def measure_dependence(E: Floats, spread: Floats) -> Floats:

@@ -23,22 +23,29 @@ _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
 _ROWS = 300  # whose number may be the seed of their noise
 _CONFIRMED_SEEDS = 20  # of each stream
+_SCREENED_ORDERS = 64  # at once
+_MAX_COLUMNS = 24  # of which all consecutive ones are compared; of more, some
+_NORMAL_DEVIATION = 1.4826  # of normal numbers, in median sizes
+_MAX_UNITS = 4.0
+_MIN_DISTINCT = 20  # values of a column that is no category
 _SEEDED_ROWS, _MIXED_ROWS = 40, 200  # compared with any seed for each
 _MIN_SEEDED_SHARE = 0.25  # of these rows beyond all mixed ones: by chance, less than one in 1e12
 _MIN_ROW_VALUES = 6  # fewer agree with some seed in any case
-_MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e6 that are tried
+_MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e8 that are tried
 
 
 class RecomputedNoise(ReleaseMetric):
     """Largest agreement of the noise with what a common generator draws from a small seed.
 
-    Noise that is drawn from a guessable seed can be drawn again and subtracted. The residual of
-    the release, against the record itself, its ratio, or a linear map of the records, is compared
-    in both orders (row by row, column by column) with the first numbers of the streams of
-    ``ppdm_core.numerics.seeded_streams``, for all seeds below 10,000, with a seed for each row that
-    is its number, with any seed for each row, as if it were a function of the record, and with
-    larger seeds that are a rounded sum, length or value of the record. The value is the largest
-    squared correlation; the baseline is what chance exceeds almost never.
+    Noise that is drawn from a guessable seed can be drawn again and subtracted. The noise is the
+    difference between row and record, their ratio, or what a linear map of the records does not
+    explain. It is compared with the first numbers of the streams of
+    ``ppdm_core.numerics.seeded_streams`` for all seeds below 10,000, as if it had been drawn row by
+    row for any consecutive columns, with and without columns of few values, or column by column.
+    It is also compared with a seed for each row that is its number, with any seed for each row, as
+    if it were a function of the record, and with larger seeds that are a rounded sum, length or
+    value of the record. The value is the largest squared correlation; the baseline is what chance
+    exceeds almost never.
     """
 
     name = "recomputed_noise"
@@ -84,17 +91,15 @@ class RecomputedNoise(ReleaseMetric):
                     reason=Reason.NO_ALIGNMENT,
                 )
             tables = list(list_residuals(comparison))
-            found = [
-                order
-                for residual in tables
-                for order in (residual.ravel()[:_VALUES], residual.T.ravel()[:_VALUES])
-            ]
-            if not found or len(found[0]) < _MIN_VALUES:
+            length = min(_VALUES, *(R.size for R in tables)) if tables else 0
+            if length < _MIN_VALUES:
                 raise NotApplicable(
                     f"{self.name} needs {_MIN_VALUES} noisy values.",
                     reason=Reason.TOO_FEW_RECORDS,
                 )
-            return normalise(np.array(found)), [each[:_ROWS] for each in tables]
+            found = [order for R in tables for order in list_orders(R, length)]
+            parts = [part[:_ROWS] for R in tables for part in list_parts(R)]
+            return normalise(np.unique(found, axis=0)), parts
 
         return comparison.get_or_compute(self.name, collect)
 
@@ -106,11 +111,15 @@ def measure_agreement(residuals: Floats, name: str) -> float:
     """
     length = residuals.shape[1]
     few = min(MAX_LENGTH, length)
-    screened = normalise(residuals[:, :few]) @ normalise(draw_all_seeds(name, few)).T
-    best = np.abs(screened).max(axis=0)  # (seeds,)
+    first = normalise(residuals[:, :few]).astype(np.float32)
+    streams = normalise(draw_all_seeds(name, few)).astype(np.float32).T
+    best = np.zeros(streams.shape[1])
+    for start in range(0, len(first), _SCREENED_ORDERS):
+        screened = np.abs(first[start : start + _SCREENED_ORDERS] @ streams)
+        best = np.maximum(best, screened.max(axis=0))
     chosen = np.argsort(-best)[:_CONFIRMED_SEEDS].tolist()
-    streams = normalise(draw_stream(name, chosen, length))
-    return min(1.0, float(np.max((residuals @ streams.T) ** 2)))
+    confirmed = normalise(draw_stream(name, chosen, length))
+    return min(1.0, float(np.max((residuals @ confirmed.T) ** 2)))
 
 
 def measure_row_agreement(tables: list[Floats], name: str) -> float:
@@ -155,6 +164,31 @@ def scale_rows(R: Floats) -> Floats:
     return np.asarray(R / np.maximum(np.linalg.norm(R, axis=1, keepdims=True), 1e-30))
 
 
+def list_orders(R: Floats, length: int) -> Iterator[Floats]:
+    """Yield the first values of consecutive columns in the orders in which noise is drawn."""
+    yield R.T.ravel()[:length]
+    for part in list_parts(R):
+        d = part.shape[1]
+        blocks = [(i, j) for i in range(d) for j in range(i + 1, d + 1)]
+        if d > _MAX_COLUMNS:
+            blocks = [(i, j) for i, j in blocks if i == 0 or j == d or j == i + 1]
+        for i, j in blocks:
+            values = part[: -(-length // (j - i)), i:j].ravel()[:length]
+            if len(values) == length:
+                yield values
+
+
+def list_parts(R: Floats) -> list[Floats]:
+    """Return the table, and, if others are left, its columns of many values; (m, q)."""
+    values = np.array([len(np.unique(column)) for column in R.T])
+    parts = [R]
+    for least in (_MIN_DISTINCT, len(R) // 2):
+        kept = values > least
+        if 0 < kept.sum() < parts[-1].shape[1]:
+            parts.append(R[:, kept])
+    return parts
+
+
 def list_residuals(comparison: ReleaseComparison) -> Iterator[Floats]:
     """Yield what the noise may be, with columns of equal spread; (m, q)."""
     X, Y = comparison.X[comparison.records], comparison.Y
@@ -168,8 +202,15 @@ def list_residuals(comparison: ReleaseComparison) -> Iterator[Floats]:
 
 
 def scale_columns(R: Floats) -> Iterator[Floats]:
-    """Yield the columns that vary, each divided by its deviation."""
+    """Yield the columns that vary, with deviation 1; single large values are cut off.
+
+    Otherwise a few values of heavy-tailed noise decide a correlation, and chance reaches more.
+    """
     spread = R.std(axis=0)
     varying = spread > 1e-12 * np.maximum(np.abs(R).max(axis=0), 1e-300)
     if varying.any():
-        yield (R[:, varying] - R[:, varying].mean(axis=0)) / spread[varying]
+        centred = R[:, varying] - np.median(R[:, varying], axis=0)
+        typical = _NORMAL_DEVIATION * np.median(np.abs(centred), axis=0)
+        unit = np.where(typical > 0.0, typical, spread[varying])
+        cut = np.clip(centred / unit, -_MAX_UNITS, _MAX_UNITS)
+        yield (cut - cut.mean(axis=0)) / cut.std(axis=0)

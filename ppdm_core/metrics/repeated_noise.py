@@ -13,6 +13,7 @@ from ppdm_core.model.arrays import Floats
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
+_KERNEL_WIDTH = 1.06  # Silverman's factor for a normal distribution
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
 
@@ -49,8 +50,10 @@ def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, 
     shuffled = np.array(
         [measure_repeats(Y - Z, Z, Y) for Z in (rng.permutation(X) for _ in range(_SHUFFLES))]
     )
-    # Where released or original values repeat themselves, so do their differences.
-    chance = np.maximum(shuffled.max(axis=0), measure_ties(X, Y))
+    # Where released or original values repeat themselves, so do their differences; on a common
+    # grid, such as whole numbers, so does any noise that is not much wider than the grid.
+    on_grid = np.array([measure_repeats(draw_smooth_noise(X, Y, rng), X, Y) for _ in range(2)])
+    chance = np.maximum(np.vstack([shuffled, on_grid]).max(axis=0), measure_ties(X, Y))
     error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / len(rows)) / len(rows))
     bound = np.minimum(1.0, chance + _MAX_DEVIATIONS * error)
     # A column in which chance repeats everything shows nothing; it counts if there is no other.
@@ -66,6 +69,27 @@ def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
     size = np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0))
     steps = np.round(np.abs(R) / np.maximum(_ROUNDING * size, 1e-300))
     return np.array([_share_of_repeats(column) for column in steps.T])
+
+
+def draw_smooth_noise(X: Floats, Y: Floats, rng: np.random.Generator) -> Floats:
+    """Return noise of the same spread that prefers no size, on the grid that X and Y share; (n, d).
+
+    Each difference is moved by an error of a kernel estimate, then rounded to the smallest step
+    between two values of the column.
+    """
+    R = Y - X
+    step = np.array([find_step(np.concatenate([x, y])) for x, y in zip(X.T, Y.T, strict=True)])
+    bandwidth = _KERNEL_WIDTH * R.std(axis=0) * len(R) ** -0.2
+    moved = R + bandwidth * rng.standard_normal(R.shape)
+    return np.asarray(np.round(moved / step) * step)
+
+
+def find_step(values: Floats) -> float:
+    """Return the smallest difference of two values that is no rounding error."""
+    gaps = np.diff(np.unique(values))
+    size = float(np.abs(values).max())
+    gaps = gaps[gaps > 10.0 * _ROUNDING * size]
+    return float(gaps.min(initial=np.inf)) if len(gaps) else max(size, 1e-300)
 
 
 def measure_ties(X: Floats, Y: Floats) -> Floats:

@@ -212,6 +212,45 @@ def test_predictable_noise_order_without_leak_within_chance(release: str) -> Non
     assert "predictable_noise" not in find_leaking(X, makers[release](rng.permutation(X), rng))
 
 
+def release_with_categories(release: Release, columns: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Release some columns of a table that also has a rare category, a sorted day and noise."""
+    X, rng = draw_table(8)
+    Y = add_noise(X, rng)
+    Y[:, columns] = release(X[:, columns], rng)
+    rare, day = rng.random((300, 2)) < 0.02, np.sort(rng.integers(0, 900, 300))
+    beside = np.column_stack([rare, day]).astype(float)
+    shuffled = np.column_stack([rng.permutation(rare), day + rng.integers(-2000, 2001, 300)])
+    order = [5, 0, 1, 6, 2, 3, 7, 4]  # categories between the numbers
+    return np.hstack([X, beside])[:, order], np.hstack([Y, shuffled])[:, order]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("noise by a recurrence", slice(0, 5)),
+        ("noise that cancels in five rows", slice(0, 5)),
+        ("seed of numpy", slice(0, 5)),
+        ("seed of numpy", slice(1, 4)),
+        ("seed of Python", slice(2, 3)),
+        ("old seed, by column", slice(3, 5)),
+    ],
+)
+def test_metrics_noise_beside_categories_noticed(name: str, columns: slice) -> None:
+    release, metric = UNSAFE[name]
+    assert metric in find_leaking(*release_with_categories(release, columns))
+
+
+def test_metrics_safe_release_with_categories_within_chance() -> None:
+    assert find_leaking(*release_with_categories(add_noise, slice(0, 5))) == set()
+
+
+def test_repeated_noise_whole_days_within_chance() -> None:
+    """On a grid, noise repeats more often than the differences of other rows, which are wider."""
+    rng = np.random.default_rng([9, 2**90])
+    X = rng.integers(0, 900, (700, 2)).astype(float)
+    assert find_leaking(X, X + rng.integers(-700, 701, X.shape)) == set()
+
+
 def test_repeated_noise_opposite_in_two_rows_noticed() -> None:
     rng = np.random.default_rng([4, 2**90])
     X = rng.gamma(2.0, size=(200, 4))
