@@ -20,6 +20,7 @@ _SHARE_DEVIATIONS = 4.0  # of a share by chance, which are subtracted from it
 _SHIFTS = (-1, 0, 1)  # how many columns further left or right
 _SHUFFLES = 10
 _ROUNDING = 1e-9  # of a share
+_MAX_CATEGORIES = 20  # values of a column of categories, and of its differences
 _MAX_DEVIATIONS = 7.0  # of shuffled records beyond their largest share
 
 
@@ -55,6 +56,11 @@ class PredictableNoise(ChanceMetric):
         )  # (_SHUFFLES, d)
         # If a column of the records is in an order of its own, so is what was subtracted from it.
         bound = bound_shares(shuffled, measure_dependence(X, spread))
+        # What a category that is kept reveals is measured by linkage: it needs no noise.
+        is_category = (count_values(X) <= _MAX_CATEGORIES) & (
+            count_values(Y - X) <= _MAX_CATEGORIES
+        )
+        shares = np.where(is_category, 0.0, shares)
         worst = int(np.lexsort((-bound, shares - bound))[-1])
         return float(shares[worst]), float(bound[worst])
 
@@ -66,9 +72,15 @@ def bound_shares(shuffled: Floats, of_records: Floats) -> Floats:
     with other records subtracted, nearly completely, and then the rest is what differs.
     """
     rests = np.log(np.maximum(1.0 - np.vstack([shuffled, of_records]), 1e-12))
-    deviation = rests[:-1].std(axis=0)
+    deviation = rests[:-1].std(axis=0)  # of few values: that of other columns is as good
+    deviation = np.maximum(deviation, np.median(deviation))
     bound: Floats = 1.0 - np.exp(rests.min(axis=0) - _MAX_DEVIATIONS * deviation)
     return np.minimum(1.0, bound + _ROUNDING)
+
+
+def count_values(A: Floats) -> Floats:
+    """Return the number of different values of each column; (d,)."""
+    return np.array([len(np.unique(column)) for column in A.T])
 
 
 def measure_dependence(E: Floats, spread: Floats) -> Floats:

@@ -15,7 +15,7 @@ from ppdm_core.model.errors import BadInput
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Schema
 from ppdm_core.two_tables.column_alignment import find_unique_values
-from ppdm_core.two_tables.encoding import encode_tables
+from ppdm_core.two_tables.encoding import encode_tables, find_new_categories
 from ppdm_core.two_tables.frame import (
     Frame,
     can_be_compared,
@@ -64,6 +64,7 @@ class TableComparison:
     left_out: Mapping[str, str] = field(default_factory=dict)  # column: why
     unread: tuple[str, ...] = ()  # released columns that no attack reads
     copied: tuple[str, ...] = ()  # those that identify persons, with the values of the original
+    new_categories: tuple[str, ...] = ()  # columns with released values that no attack reads
     matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
     control_overlap: int = 0  # rows of the control that are original records, left out
     sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
@@ -92,6 +93,12 @@ class TableComparison:
             )
         elif self.has_uncertain_order and self.is_common:
             found.append(UNCERTAIN_ORDER)
+        if self.new_categories:
+            found.append(
+                f"The release has values of {quote_names(self.new_categories)} that the original "
+                "does not have, and no attack reads them. Use the values of the original, or "
+                "change those of the original in the same way."
+            )
         return tuple(found)
 
     @property
@@ -122,6 +129,7 @@ def compare_tables(
     if the numbers are equal.
     """
     check_sizes(original, released, aligned)
+    new_categories = find_new_categories(original, released, label)
     original, released, *more = encode_tables(
         [original, released, *filter(None, (control, known, sample))], label
     )
@@ -149,6 +157,7 @@ def compare_tables(
         left_out=frame.left_out,
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
+        new_categories=new_categories,
         matched=frame.matched,
     )
     comparison = add_row_order(comparison, original, released, label)

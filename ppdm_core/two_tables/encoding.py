@@ -55,12 +55,30 @@ def choose_encoding(name: str, original: Cells, released: Cells) -> Encode | Non
         return make_filler(name, original, read_numbers) if np.isnan(cells).any() else None
     if all(map(is_date_column, (original, released))):
         return make_filler(name, original, read_dates)
-    if any(map(is_numeric, (original, released))):
+    categories = list_categories(original, released)
+    return None if categories is None else make_category_encoder(name, categories)
+
+
+def list_categories(original: Cells, released: Cells) -> Cells | None:
+    """Return the categories of an original column; None if it has none."""
+    tables = (original, released)
+    if any(map(is_numeric, tables)) or all(map(is_date_column, tables)):
         return None
     categories = np.unique(original.astype(str))
-    if not 2 <= len(categories) <= max(2, MAX_CATEGORY_SHARE * len(original)):
-        return None
-    return make_category_encoder(name, categories)
+    is_category = 2 <= len(categories) <= max(2, MAX_CATEGORY_SHARE * len(original))
+    return categories if is_category else None
+
+
+def find_new_categories(original: Table, released: Table, label: str | None) -> tuple[str, ...]:
+    """Return the columns of categories that have a released value that the original has not."""
+    found = []
+    for name in original.columns:
+        if name in released.columns and name != label:
+            ours, theirs = original.columns[name], released.columns[name]
+            categories = list_categories(ours, theirs)
+            if categories is not None and not np.isin(theirs.astype(str), categories).all():
+                found.append(name)
+    return tuple(found)
 
 
 def is_numeric(cells: Cells) -> bool:

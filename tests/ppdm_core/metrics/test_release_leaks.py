@@ -244,6 +244,12 @@ def test_metrics_safe_release_with_categories_within_chance() -> None:
     assert find_leaking(*release_with_categories(add_noise, slice(0, 5))) == set()
 
 
+def test_predictable_noise_kept_category_within_chance() -> None:
+    X, Y = release_with_categories(add_noise, slice(0, 5))
+    Y[:, 0] = X[:, 0]  # the first rare category
+    assert "predictable_noise" not in find_leaking(X, Y)
+
+
 def test_repeated_noise_whole_days_within_chance() -> None:
     """On a grid, noise repeats more often than the differences of other rows, which are wider."""
     rng = np.random.default_rng([9, 2**90])

@@ -50,6 +50,26 @@ def test_compare_tables_half_of_cells_unchanged_columns_matched():
     assert compare(make_frame(mixed, "z")).matched == {f"z{j}": f"c{j}" for j in range(D)}
 
 
+@pytest.mark.parametrize(
+    ("written", "is_read"),
+    [
+        ({}, True),
+        ({"red": "Red"}, False),
+        ({"red": "red "}, False),
+        ({"red": ""}, False),
+        ({"red": "a", "green": "b", "amber": "c"}, False),
+    ],
+)
+def test_compare_tables_new_categories_are_doubts(written: dict[str, str], is_read: bool):
+    """A category that is written differently in some rows, or renamed, can carry anything."""
+    words = np.array(["red", "green", "amber"])
+    original = make_frame(X).assign(triage=words[np.arange(N) % 3])
+    released = make_frame(OTHERS).assign(triage=words[RNG.permutation(N) % 3])
+    comparison = compare(released.replace({"triage": written}), original)
+    assert comparison.new_categories == (() if is_read else ("triage",))
+    assert any("'triage'" in why for why in comparison.doubts) is not is_read
+
+
 def test_measure_agreement_excess_over_chance():
     """3 of 4 cells are equal; in unrelated columns 1/2 * 3/4 + 1/2 * 1/4 = 1/2 would be."""
     x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.0])
