@@ -54,7 +54,7 @@ MATRIX = [
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
     """Return a release that is ready for the audit."""
-    return run_up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
+    return run_up_to("draw candidate", release_in(tmp_path_factory.mktemp("sanitized")))
 
 
 @pytest.fixture(scope="module")
