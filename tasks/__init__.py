@@ -1,1 +1,4 @@
-"""The steps of a release: one small function each. They pass references, never rows."""
+"""The steps of the flows, one folder for each: Prefect tasks, and the functions that they call.
+
+Tasks pass ids and settings to each other, never rows.
+"""

@@ -1,4 +1,4 @@
-"""One release as the tasks need it: the settings of its release file, its home and its run."""
+"""The settings of one release, which every task receives, and access to its home and its run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseContext:
-    """The settings of one release file, in the types of the layers below."""
+    """The checked settings of one release file; no task reads the file itself."""
 
     folder: str  # of the release file: relative paths start here
     file_digest: str

@@ -45,7 +45,7 @@ def hold_schedule(home: Home, deployment: str, holder: str) -> Iterator[None]:
 
     Another release file of the same dataset has another deployment and waits instead.
     """
-    lock = home.locks / f"tick-{deployment}.lock"
+    lock = home.locks / f"schedule-{deployment}.lock"
     with ExitStack() as locks:
         try:
             locks.enter_context(hold(lock, holder=holder, limit=1.0, say=log_progress))

@@ -28,9 +28,9 @@ def check_engine(context: ReleaseContext) -> None:
 
 @contextmanager
 def open_engine(context: ReleaseContext) -> Iterator[Engine]:
-    """Open the engine of a release that began with it.
+    """Open the engine of a release that has begun.
 
-    What was right when the release began is now trouble of the machines.
+    Its settings were checked then, so an error now is a problem of the machines.
     """
     with ExitStack() as opened:
         try:
@@ -78,7 +78,7 @@ def find_home_cluster(home: Home, settings: EngineSettings) -> EngineSettings:
 def open_work(context: ReleaseContext, release_id: str, engine: Engine) -> Iterator[Path]:
     """Return the folder of private parts, which is removed at the end, and after errors.
 
-    After trouble with the machines of a cluster it stays: the next run continues from the parts
+    After a problem with the machines of a cluster it stays: the next run continues from the parts
     that are there, or removes them if it releases something else.
     """
     home = context.open_store().home

@@ -1,4 +1,4 @@
-"""What the libraries find in the environment of a command. Imports nothing heavy."""
+"""Environment variables that the libraries read. Imports no large library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def choose_home(given: Path | None) -> Path:
-    """The home that a command works on when no release file names one."""
+    """Return the home that a command works on when no release file names one."""
     return (given or Path(os.environ.get("PPDM_HOME") or ".ppdm")).absolute()
 
 
@@ -41,7 +41,7 @@ def set_library_defaults(home: Path) -> None:
 
 
 def bypass_proxies() -> None:
-    """A server on this machine is never behind a proxy."""
+    """Connect to servers on this machine without a proxy."""
     given = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
     if "127.0.0.1" not in given.split(","):
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = f"127.0.0.1,{given}".rstrip(",")

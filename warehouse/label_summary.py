@@ -19,14 +19,14 @@ from warehouse.sql import (
     quote_name,
 )
 
-MIN_TOLD_SHARE = 0.9  # of what varies in a column, from which on the label tells it
+MIN_REVEALED_SHARE = 0.9  # of what varies in a column, from which on the label reveals it
 
 CLASSES = """
 with sizes as (select count(*) as records from ({cells}) group by label)
 select count(*), coalesce(sum(records), 0), coalesce(min(records), 0) from sizes
 """
 # The variance within classes over that of the column, both without bias.
-NUMBER_TOLD = """
+NUMBER_REVEALED = """
 with classes as (
     select count(x) as records, var_pop(x) * count(x) as within
     from ({cells}) where x is not null group by label
@@ -36,7 +36,7 @@ from classes, whole
 """
 # By how much fewer cells are guessed wrongly (lambda of Goodman and Kruskal), in classes of two
 # records or more.
-TEXT_TOLD = """
+TEXT_REVEALED = """
 with pairs as (select label, x, count(*) as c from ({cells}) where x is not null group by label, x),
 classes as (
     select label, max(c) as commonest, sum(c) as records
@@ -54,13 +54,13 @@ from classes, whole
 
 @dataclass(frozen=True)
 class LabelSummary:
-    """The classes of a label, and the unreleased columns that it tells."""
+    """The classes of a label, and the unreleased columns that it reveals."""
 
     name: str
     classes: int
     records: int  # that are not dropped
     smallest: int  # records of the smallest class
-    told: dict[str, float] = field(default_factory=dict)  # column -> share of what varies in it
+    revealed: dict[str, float] = field(default_factory=dict)  # column -> share of what varies in it
 
     @property
     def rate(self) -> float:
@@ -72,7 +72,7 @@ class LabelSummary:
 def summarize_label(
     db: duckdb.DuckDBPyConnection, table: str, columns: tuple[Column, ...]
 ) -> LabelSummary | None:
-    """Return what the label of a raw table tells by itself; None without a label."""
+    """Return what the label of a raw table reveals by itself; None without a label."""
     label = next((column for column in columns if column.role == "label"), None)
     if label is None:
         return None
@@ -81,26 +81,26 @@ def summarize_label(
     kept = f"({build_row_filter(columns)}) and {build_category_condition(text, label)}"
     cells = f"select {text} as label from {table} where {kept}"
     classes, records, smallest = db.execute(CLASSES.format(cells=cells)).fetchall()[0]
-    told = {}
+    revealed = {}
     for column in columns:
         is_hidden = column.role in ("exclude", "identifier")
         if is_hidden and find_kind(types[column.name]) != "other":
-            share = measure_told_share(db, table, column.name, types[column.name], text, kept)
-            if share is not None and share >= MIN_TOLD_SHARE:
-                told[column.name] = share
-    return LabelSummary(label.name, int(classes), int(records), int(smallest), told)
+            share = measure_revealed_share(db, table, column.name, types[column.name], text, kept)
+            if share is not None and share >= MIN_REVEALED_SHARE:
+                revealed[column.name] = share
+    return LabelSummary(label.name, int(classes), int(records), int(smallest), revealed)
 
 
-def measure_told_share(
+def measure_revealed_share(
     db: duckdb.DuckDBPyConnection, table: str, name: str, type_name: str, label: str, kept: str
 ) -> float | None:
     """Return the share of what varies in a column that the label tells; None if nothing varies."""
-    statement = TEXT_TOLD
+    statement = TEXT_REVEALED
     cell = cast_to_text(name)
     for number in list_numbers(name, type_name):
         is_number = f"{quote_name(name)} is null or coalesce(isfinite({number}), false)"
         if db.execute(f"select bool_and({is_number}) from {table} where {kept}").fetchall()[0][0]:
-            statement, cell = NUMBER_TOLD, number
+            statement, cell = NUMBER_REVEALED, number
             break
     cells = f"select {label} as label, {cell} as x from {table} where {kept}"
     share = db.execute(statement.format(cells=cells)).fetchall()[0][0]

@@ -2,7 +2,8 @@
 
 The kernel frees a lock when its process ends, however it ends, so no lock is ever stale.
 A child made by a plain fork shares the locks of its parent; start children with spawn or
-forkserver while one is held.
+forkserver while one is held. A lock file names its holder, and the servers have users that share
+a lock: no lock of the package filelock does both.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Ints
 from ppdm_core.model.rows import BLOCK, Block
 from ppdm_core.model.schema import Schema
 from warehouse.columns import RESERVED
@@ -21,7 +19,7 @@ from warehouse.parquet_parts import to_block
 from warehouse.sinks import parquet
 from warehouse.sql import KEY, LABEL, ROW, count_rows, quote_name
 from warehouse.table_digest import content_digest
-from warehouse.tables import candidate_table, validated_table
+from warehouse.tables import candidate_table
 
 if TYPE_CHECKING:
     import duckdb
@@ -143,12 +141,3 @@ class DigestingFile(io.RawIOBase):
     def hexdigest(self) -> str:
         """Return the digest of everything that was written."""
         return self._digest.hexdigest()
-
-
-def read_validated(
-    db: duckdb.DuckDBPyConnection, run: Run, names: Sequence[str]
-) -> dict[str, Floats]:
-    """Return columns of all validated records in row order, by name; a missing value is NaN."""
-    query = f"select {', '.join(map(quote_name, names))} from {validated_table(run)} order by {ROW}"
-    found = db.execute(query).fetchnumpy()
-    return {name: np.ma.filled(found[name].astype(np.float64), np.nan) for name in names}

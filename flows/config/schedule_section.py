@@ -20,6 +20,8 @@ CRON_FIELDS = {
     "month": (1, 12),
     "weekday": (0, 7),
 }
+# Prefect's own check names no field, accepts days that no month has (31 February), and would import
+# Prefect for every `ppdm check`. Tests compare the two.
 # Letters are names such as mon: cronsim and Prefect understand L, W and # differently.
 CRON_FIELD = re.compile(r"([0-9*,/-]|[A-Za-z]{3})+")
 

@@ -93,7 +93,7 @@ def format_check(path: Path, context: ReleaseContext, facts: Mapping[str, Any]) 
             f"  {name}: so few records certify {100 * smallest:.2g} % at best, "
             f"even if the attack gets nothing.{too_small}"
         )
-    for name, share in facts["restless_columns"].items():
+    for name, share in facts["frequently_changed_columns"].items():
         lines.append(
             f"  Column '{name}' changed in {100 * share:.0f} % of the records since the last run: "
             "if it changes every time, every record gets new noise and is charged in every "

@@ -24,9 +24,6 @@ from rich.text import Text
 from ppdm_core.model.shown_text import show_line, show_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-
     from ppdm_core.model.verdict import Outcome
     from tasks.release_summary import Summary
 

@@ -22,7 +22,9 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="One JSON object on standard output; `ppdm schema` describes it."),
 ]
-File = Annotated[Path, typer.Argument(help="A release file.", metavar="FILE")]
+File = Annotated[  # not readable=True: the error for a file without permission names a remedy
+    Path, typer.Argument(help="A release file.", metavar="FILE", readable=False)
+]
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="PPDM_HOME; default: $PPDM_HOME or ./.ppdm.")
 ]

@@ -46,7 +46,9 @@ def down(
 
 
 def serve(
-    files: Annotated[list[Path], typer.Argument(help="Release files.", metavar="FILE...")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Release files.", metavar="FILE...", readable=False)
+    ],
     json: Json = False,
 ) -> None:
     """Run release files on their schedules until Ctrl-C; needs `up`."""

@@ -99,16 +99,18 @@ def prepare_audit(
     comparison = compare_tables(
         *tables,
         control=None if control is None else as_table("control", control),
-        known=None if is_count(known_records) else as_table("known_records", known_records),
-        sample=None if is_count(sample) else as_table("sample", sample),
+        known=None
+        if is_number_or_none(known_records)
+        else as_table("known_records", known_records),
+        sample=None if is_number_or_none(sample) else as_table("sample", sample),
         aligned=aligned,
         label=label,
     )
     attacker = inform_attacker(
         policy.attacker,
         comparison,
-        known_records if is_count(known_records) else None,
-        sample if is_count(sample) else None,
+        known_records if is_number_or_none(known_records) else None,
+        sample if is_number_or_none(sample) else None,
     )
     policy = replace(policy, attacker=attacker)
     return TableAuditor(comparison, policy, seed), *choose_table_audits(comparison, policy)
@@ -282,6 +284,6 @@ def compare_quantiles(X: Floats, X_hat: Floats) -> float:
     return float(np.mean(np.abs(np.quantile(X, levels, 0) - np.quantile(X_hat, levels, 0))))
 
 
-def is_count(given: Any) -> bool:
-    """Return whether a number or nothing was given in place of a table."""
+def is_number_or_none(given: Any) -> bool:
+    """Return whether a number or None was given in place of a table."""
     return given is None or isinstance(given, int | float | np.number)

@@ -81,7 +81,7 @@ def open_checked_source(
             "checks": summary["checks"] + len(passed),
             "method": context.method,
             "smallest_limits": compute_smallest_limits(context.policy, int(counts[ROWS_LEFT])),
-            "restless_columns": changed,
+            "frequently_changed_columns": changed,
             "weaker_promises": list_weaker_promises(context),
             "label": None if label is None else asdict(label),
             "label_warnings": [] if label is None else list_label_warnings(label, context.policy),
@@ -98,7 +98,7 @@ def list_weaker_promises(context: ReleaseContext) -> list[str]:
 
 
 def list_label_warnings(label: LabelSummary, policy: Policy) -> list[str]:
-    """Return sentences on a label that tells much by itself, or that nothing judges."""
+    """Return sentences on a label that reveals much by itself, or that nothing judges."""
     from ppdm_core.audit.label_risk import LABEL_RATE, MIN_CLASS_RECORDS
     from ppdm_core.gates.label import MAX_RATE
 
@@ -125,10 +125,10 @@ def list_label_warnings(label: LabelSummary, policy: Policy) -> list[str]:
             f"{label.smallest}). It is judged as a released column: what it gives counts against "
             "the limits on attacks. Merge small classes, or drop their rows."
         )
-    for column in label.told:
+    for column in label.revealed:
         found.append(
-            f"{name} tells column '{column}', which is not released: within a class it hardly "
-            "varies. Whoever gets the release gets this column, too."
+            f"{name} reveals column '{column}', which is not released: within a class it hardly "
+            "varies, so recipients learn it, too."
         )
     return found
 

@@ -46,7 +46,8 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
     with context.open_run(release_id) as (_, run):
         if is_past(run.stage, Stage.AWAITING_REVIEW):
             return
-    with context.open_store().advance(run, STAGES["FAIL"]) as change:
+    # The stage is refused until the verdict below sets it.
+    with context.open_store().advance(run, Stage.REFUSED) as change:
         check_history(change.db)  # the verdict rests on unchanged records only
         facts = read_stored_facts(change.db, release_id)
         balance = compute_balance(change.db, run, context, facts.validated, facts.sanitized)

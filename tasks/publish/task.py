@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused, Undecided
 from ppdm_core.model.manifest import NAME
+from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
 from tasks.progress import Step, start_step
 from tasks.publish.card import format_card
@@ -62,14 +66,15 @@ def publish_if_allowed(
         standing = summary.standing
         is_undecided = is_pending and (standing is None or standing.missing > 0)
         is_publishable = not dry_run and not is_undecided
-        request = build_request(db, context, summary) if is_publishable else None
+        inputs = read_publish_inputs(db, context, summary) if is_publishable else None
     if dry_run:  # a decision is left to reviewers
         return run.stage if is_pending else end_run(store, run, Stage.DRY_RUN_PASSED)
     data_digest = summary.judged.sanitized.data_digest
     if latest and latest.data_digest == data_digest and is_intact(store, context.dataset, latest):
         return end_run(store, run, Stage.NO_CHANGE, same_as=latest.release_id)
-    if request is None:
+    if inputs is None:
         return run.stage
+    request = build_request(context, summary, inputs)
     try:
         publish_release(store, request)
     except Undecided:  # an approval lapsed just now
@@ -97,18 +102,43 @@ def end_run(store: Store, run: Run, stage: Stage, **why: str) -> Stage:
     return stage
 
 
-def build_request(db: Transaction, context: ReleaseContext, summary: Summary) -> PublishRequest:
-    """Return everything that publishing needs and checks."""
-    sanitized = summary.judged.sanitized
-    released = read_released_profile(db.home.candidate(summary.run.release_id))
+@dataclass(frozen=True, eq=False)
+class PublishInputs:
+    """What publishing reads from the warehouse."""
+
+    noise: Noise  # of the dataset
+    expected: ExpectedContent
+    candidate: Path
+
+
+def read_publish_inputs(
+    db: Transaction, context: ReleaseContext, summary: Summary
+) -> PublishInputs:
+    """Read what publishing needs, in one transaction."""
+    run = summary.run
+    return PublishInputs(
+        noise=dataset_noise(db, context.dataset),
+        expected=build_expected_content(db, context, run, summary.judged.sanitized),
+        candidate=db.home.candidate(run.release_id),
+    )
+
+
+def build_request(
+    context: ReleaseContext, summary: Summary, inputs: PublishInputs
+) -> PublishRequest:
+    """Return everything that publishing needs and checks.
+
+    It reads the candidate's file and renders the report, so no transaction may be open.
+    """
+    sanitized, noise = summary.judged.sanitized, inputs.noise
+    released = read_released_profile(inputs.candidate)
     view = build_view(ReportFacts(summary, released=released), "recipients")
-    noise = dataset_noise(db, context.dataset)
     return PublishRequest(
         run=summary.run,
         policy_digest=context.policy.digest,
         review=context.policy.review,
         code_version=compute_code_version(),
-        expected=build_expected_content(db, context, summary.run, sanitized),
+        expected=inputs.expected,
         data_digest=sanitized.data_digest,
         table_digest=sanitized.table_digest,
         # Without stable ids, or where rows belong to no record, releases cannot be compared.

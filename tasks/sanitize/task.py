@@ -38,7 +38,7 @@ from warehouse.transaction import Transaction
 from warehouse.tunes import count_tried_settings
 
 
-@task(name="draw releases", cache_policy=NO_CACHE)
+@task(name="draw candidate", cache_policy=NO_CACHE)
 @redact_errors
 def draw_candidate(context: ReleaseContext, release_id: str) -> None:
     """Draw the candidate and store it, with the file that would be published."""

@@ -48,12 +48,14 @@ def agreed(tmp_path_factory: pytest.TempPathFactory, signed: Small) -> Small:
 
 def prepare(release: Small) -> tuple[Store, Any]:
     """Return the store, and the request to publish as the pipeline makes it."""
-    from tasks.publish.task import build_request
+    from tasks.publish.task import build_request, read_publish_inputs
     from tasks.release_summary import summarize_run
 
     context = read_release_file(release.file)[1]
     with context.open_run(ID) as (db, run):
-        return context.open_store(), build_request(db, context, summarize_run(db, run))
+        summary = summarize_run(db, run)
+        inputs = read_publish_inputs(db, context, summary)
+    return context.open_store(), build_request(context, summary, inputs)
 
 
 def find_objection(db: Any, request: Any) -> str:

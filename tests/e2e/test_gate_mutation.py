@@ -54,7 +54,7 @@ MATRIX = [
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Small:
     """Return a release that is ready for the audit."""
-    return run_up_to("draw releases", release_in(tmp_path_factory.mktemp("sanitized")))
+    return run_up_to("draw candidate", release_in(tmp_path_factory.mktemp("sanitized")))
 
 
 @pytest.fixture(scope="module")
@@ -230,12 +230,14 @@ NORMAL_EDITS = ("edited outcome", "deleted", "no seal", "a deleted event", "one 
 
 def prepare_publication(release: Small) -> Any:
     """Return the store, and the request to publish as the pipeline makes it."""
-    from tasks.publish.task import build_request
+    from tasks.publish.task import build_request, read_publish_inputs
     from tasks.release_summary import summarize_run
 
     context = read_release_file(release.file)[1]
     with context.open_run("small-0001") as (db, run):
-        return context.open_store(), build_request(db, context, summarize_run(db, run))
+        summary = summarize_run(db, run)
+        inputs = read_publish_inputs(db, context, summary)
+    return context.open_store(), build_request(context, summary, inputs)
 
 
 @pytest.mark.parametrize("what", mark_slow(VERDICTS, NORMAL_EDITS))

@@ -65,7 +65,7 @@ def test_release_full_disk_machine_trouble_nothing_lost(
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=pytest.mark.slow) for step in ("", "draw releases", "judge")]
+    "step", [pytest.param(step, marks=pytest.mark.slow) for step in ("", "draw candidate", "judge")]
 )
 def test_release_read_only_disk_machine_trouble(
     step: str, disk: Path, unharmed: Small, release_in: Maker

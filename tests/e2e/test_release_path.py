@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.support.small_release import Small
 Maker = Callable[..., Small]
 MAX_TRANSACTIONS = 17  # two of them look at the stage before an engine is opened
 MAX_WAIT_SECONDS = 2.0
+LONG_WORK = {"copy_source", "bits", "ask", "format_card", "render_report"}
+LONG_WORK |= {"check_bytes", "describe_files"}
 # The raw table is surveyed, then copied and digested.
 MAX_PASSES = {"raw": 2, "validated": 3}
 # A count of all rows reads no column, `limit 0` no row, and the largest row number one column.
@@ -42,7 +45,7 @@ def test_count_passes_reads_counted_writes_and_counts_not() -> None:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> list[dict[str, str]]:
+def log(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> list[dict[str, Any]]:
     """Return every transaction and statement of one published release."""
     release = release_in(tmp_path_factory.mktemp("counted")).write()
     path = release.folder / "log"
@@ -51,17 +54,28 @@ def log(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> list[dic
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_release_transactions_few(log: list[dict[str, str]]) -> None:
+def test_release_transactions_few(log: list[dict[str, Any]]) -> None:
     opened = [each["transaction"] for each in log if "transaction" in each]
     assert 8 <= len(opened) <= MAX_TRANSACTIONS, opened
 
 
-def test_release_file_checked_once(log: list[dict[str, str]]) -> None:
+def test_release_file_checked_once(log: list[dict[str, Any]]) -> None:
     assert [each["check"] for each in log if "check" in each] == ["check_columns", "check_settings"]
 
 
+def test_release_long_work_no_transaction_open(log: list[dict[str, Any]]) -> None:
+    """Attacks, noise, digests of whole files and pages need no table of the warehouse."""
+    work = [(each["work"], each["is_open"]) for each in log if "work" in each]
+    assert {name for name, _ in work} == LONG_WORK
+    assert [name for name, is_open in work if is_open] == []
+
+
+def test_release_card_rendered_once(log: list[dict[str, Any]]) -> None:
+    assert [each["work"] for each in log if "work" in each].count("format_card") == 1
+
+
 @pytest.mark.parametrize("schema", MAX_PASSES)
-def test_release_passes_over_tables_few(schema: str, log: list[dict[str, str]]) -> None:
+def test_release_passes_over_tables_few(schema: str, log: list[dict[str, Any]]) -> None:
     statements = [each["statement"] for each in log if "statement" in each]
     assert 1 <= count_passes(statements, schema) <= MAX_PASSES[schema]
 

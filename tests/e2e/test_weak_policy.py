@@ -64,7 +64,7 @@ def test_release_excluded_column_as_label_refused(has_limit: bool, small: Maker)
     if not has_limit:
         del secret.content["limits"]["label.rate"]
     warned = secret.write().run("check")
-    assert "The label 'mood' tells column 'iron', which is not released" in warned.stdout
+    assert "The label 'mood' reveals column 'iron', which is not released" in warned.stdout
     code, found = release(secret)
     assert (code, secret.versions()) == (3, [])
     failed = {name for name, each in found.items() if each["outcome"] == "FAIL"}

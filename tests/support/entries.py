@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,17 +65,48 @@ def noted(args: list[str]) -> None:
 
 
 def counted(args: list[str]) -> None:
-    """Writes every transaction, statement and check of the file to the one that is named first."""
+    """Writes every transaction, statement and check of the file to the one that is named first,
+    and what takes long with whether a transaction is open meanwhile."""
+    import tasks.ingest.task
+    import tasks.publish.task
+    import warehouse.publishing.publish
     from flows.config import context, release_file
+    from ppdm_core.numerics.noise import Noise
+    from tasks.audit.attack_process import AttackProcess
     from warehouse.database import Store
     from warehouse.transaction import Transaction
 
     log = Path(args[0]).open("a")  # noqa: SIM115 - until the process ends
     open_transaction, find_method = Store.transaction, Transaction.__getattr__
+    held: list[str] = []  # the transactions that are open
 
-    def transaction(store: Store, purpose: str = "reading") -> Any:
+    @contextmanager
+    def transaction(store: Store, purpose: str = "reading") -> Iterator[Transaction]:
         log.write(json.dumps({"transaction": purpose}) + "\n")
-        return open_transaction(store, purpose)
+        with open_transaction(store, purpose) as db:
+            held.append(purpose)
+            try:
+                yield db
+            finally:
+                held.pop()
+
+    def watch(place: Any, name: str) -> None:
+        """Write whether a transaction is open whenever a function is called."""
+        watched = getattr(place, name)
+
+        def call(*given: Any, **more: Any) -> Any:
+            log.write(json.dumps({"work": name, "is_open": bool(held)}) + "\n")
+            return watched(*given, **more)
+
+        setattr(place, name, call)
+
+    watch(Noise, "bits")
+    watch(AttackProcess, "ask")
+    watch(tasks.ingest.task, "copy_source")
+    watch(tasks.publish.task, "format_card")
+    watch(tasks.publish.task, "render_report")
+    watch(warehouse.publishing.publish, "check_bytes")
+    watch(warehouse.publishing.publish, "describe_files")
 
     def method(db: Transaction, name: str) -> Any:
         found = find_method(db, name)

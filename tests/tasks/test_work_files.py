@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_steps_work_files_are_parquet(method: str, tmp_path: Path) -> None:
     drawn = [path for path in work.rglob("*") if path.is_file()]
     assert len(job.shadows.shadows) == 2 and len(drawn) > 3
     assert {path.suffix for path in drawn} == {".parquet"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in drawn} == {0o600}
     assert find_pickles(private) == []
 
 

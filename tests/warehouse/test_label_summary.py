@@ -40,7 +40,7 @@ def round_salary() -> list[str]:
     return [f"{round(each, -1):.0f}" for each in SALARY]
 
 
-TOLD: dict[str, Callable[[], Any]] = {
+REVEALED: dict[str, Callable[[], Any]] = {
     "as numbers": lambda: SALARY,
     "as text": lambda: [str(each) for each in SALARY.tolist()],
     "with gaps": lambda: [None if i % 3 else each for i, each in enumerate(SALARY.tolist())],
@@ -48,7 +48,7 @@ TOLD: dict[str, Callable[[], Any]] = {
     "a function": lambda: [str(hash(each) % 97) for each in map(float, round_salary())],
     "dates": lambda: [f"{2000 + int(each)}-01-01" for each in SALARY],
 }
-NOT_TOLD: dict[str, Callable[[], Any]] = {
+NOT_REVEALED: dict[str, Callable[[], Any]] = {
     "noise": lambda: RNG.normal(size=N),
     "identifiers": lambda: [f"person {i}" for i in range(N)],
     "a constant": lambda: ["same"] * N,
@@ -60,21 +60,21 @@ NOT_TOLD: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", REVEALED)
 def test_summarize_label_rounded_secret_column_named(name: str) -> None:
-    assert set(summarize(round_salary(), {"salary": TOLD[name]()}).told) == {"salary"}
+    assert set(summarize(round_salary(), {"salary": REVEALED[name]()}).revealed) == {"salary"}
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("name", NOT_TOLD)
+@pytest.mark.parametrize("name", NOT_REVEALED)
 def test_summarize_label_other_column_not_named(name: str) -> None:
-    assert summarize(round_salary(), {"other": NOT_TOLD[name]()}).told == {}
+    assert summarize(round_salary(), {"other": NOT_REVEALED[name]()}).revealed == {}
 
 
-def test_summarize_label_pairs_with_majority_not_told() -> None:
+def test_summarize_label_pairs_with_majority_not_revealed() -> None:
     """In classes of two records a rare word is the exception in its class."""
     label = [str(i // 2) for i in range(N)]
-    assert summarize(label, {"rare": ["no" if i % 10 else "yes" for i in range(N)]}).told == {}
+    assert summarize(label, {"rare": ["no" if i % 10 else "yes" for i in range(N)]}).revealed == {}
 
 
 def test_summarize_label_counts_classes_of_kept_rows() -> None:
@@ -86,7 +86,7 @@ def test_summarize_label_counts_classes_of_kept_rows() -> None:
 
 def test_summarize_label_identifier_one_record_each() -> None:
     found = summarize([f"p{i}" for i in range(N)], {"salary": SALARY})
-    assert (found.classes, found.records, found.smallest, found.told) == (N, N, 1, {})
+    assert (found.classes, found.records, found.smallest, found.revealed) == (N, N, 1, {})
 
 
 def test_summarize_label_without_label_none() -> None:

@@ -32,7 +32,7 @@ class Local(Engine):
         return self.settings.workers or min(MAX_PROCESSES, len(os.sched_getaffinity(0)))
 
     def check_folder(self, folder: Path) -> None:
-        """Every process of this machine sees what this one sees."""
+        """Accept every folder: all processes of this machine can read it."""
 
     def run_everywhere(self, step: Callable[[None], None]) -> None:
         step(None)

@@ -194,10 +194,3 @@ class OrderScan:
             return False
         rho = abs(products) / math.sqrt(variance * (n * (n**2 - 1) / 12))
         return bool(rho >= min(6.5 / math.sqrt(n - 1), 1.0 - 1e-12))
-
-
-def has_source_order(position: Floats) -> bool:
-    """Return whether rows with these places in the source are in the order of the source."""
-    scan = OrderScan(len(position))
-    scan.add(position)
-    return scan.is_source_order()

@@ -73,7 +73,7 @@ def unify_types(
         for position, (name, kind) in enumerate(types.items(), start=1):
             if kind == other[name]:
                 continue
-            if not (is_number(kind) and is_number(other[name])):
+            if not (is_number_type(kind) and is_number_type(other[name])):
                 raise BadInput(
                     f"Column {position} of {file.name} has another type ({other[name]}) than in "
                     f"{files[0].name} ({kind}).",
@@ -85,6 +85,6 @@ def unify_types(
     return types
 
 
-def is_number(kind: str) -> bool:
+def is_number_type(kind: str) -> bool:
     """Return whether a type of DuckDB is one of numbers."""
     return kind.lower().startswith(NUMBERS) and not kind.endswith("]")

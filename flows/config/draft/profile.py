@@ -169,7 +169,7 @@ def build_label_error(label: str, source: Source) -> BadInput:
 
 def check_header_line(summaries: Sequence[ColumnSummary], source: Source) -> None:
     """Raise BadInput without a header: the first record would be written as column names."""
-    cells = [each for each in summaries if is_number(each.name) or each.own_name]
+    cells = [each for each in summaries if is_number_text(each.name) or each.own_name]
     if 2 * len(cells) > len(summaries):
         raise BadInput(
             f"The source {source.name} seems to have no header.",
@@ -178,7 +178,7 @@ def check_header_line(summaries: Sequence[ColumnSummary], source: Source) -> Non
         )
 
 
-def is_number(name: str) -> bool:
+def is_number_text(name: str) -> bool:
     """Return whether a column name reads as a number."""
     try:
         float(name)

@@ -12,7 +12,7 @@ class LabelBody(Model):
     classes: int
     records: int
     smallest: int
-    told: dict[str, float]
+    revealed: dict[str, float]
 
 
 class ChangesBody(Model):
@@ -81,7 +81,7 @@ class CheckReply(Model):
     checks: int
     method: str
     smallest_limits: dict[str, float]
-    restless_columns: dict[str, float]
+    frequently_changed_columns: dict[str, float]
     weaker_promises: list[str]
     label: LabelBody | None
     label_warnings: list[str]

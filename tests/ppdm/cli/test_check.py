@@ -1,12 +1,15 @@
-"""`ppdm check FILE --expectations OUT.json`."""
+"""`ppdm check FILE`, also with `--expectations OUT.json`."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ppdm.cli.app import main
 from ppdm.cli.check import check_release_file
 from ppdm_core.model.errors import BadInput
 from tests.support.small_release import Small
@@ -75,3 +78,20 @@ def test_check_weaker_promises_named(small: Small) -> None:
     assert "  Weaker promise: Empty cells hold the median of their column" in found.text
     assert "  Weaker promise: Rows are dropped because of their values" in found.text
     assert len(found.payload["weaker_promises"]) == 2
+
+
+@pytest.mark.parametrize("command", ["check", "release"])
+def test_command_file_without_permission_file_and_remedy_named(
+    command: str, small: Small, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*given: Any) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "access", lambda *given, **more: False)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(SystemExit) as ended:
+        main([command, str(small.file)])
+    assert ended.value.code == 2
+    printed = capsys.readouterr().err
+    assert "small.toml: The release file cannot be read" in printed
+    assert "Check the path and its permissions." in printed

@@ -19,32 +19,32 @@ def steward(tmp_path: Path) -> Steward:
     return Steward(tmp_path, numbers(2 * MIN_COMMON_RECORDS))
 
 
-def find_restless(steward: Steward) -> dict[str, float]:
-    found = check_source(steward.build_context())["restless_columns"]
+def find_frequently_changed(steward: Steward) -> dict[str, float]:
+    found = check_source(steward.build_context())["frequently_changed_columns"]
     assert isinstance(found, dict)
     return found
 
 
-def test_check_source_first_release_no_restless_columns(steward: Steward) -> None:
+def test_check_source_first_release_no_frequently_changed_columns(steward: Steward) -> None:
     context = steward.build_context()
     warehouse = Path(context.home, "private", "warehouse.duckdb")
     warehouse.unlink()
-    assert check_source(context)["restless_columns"] == {}
+    assert check_source(context)["frequently_changed_columns"] == {}
     assert not warehouse.exists()
 
 
 @pytest.mark.extended
 def test_check_source_column_changed_everywhere_reported(steward: Steward) -> None:
     steward.release()
-    assert find_restless(steward) == {}
+    assert find_frequently_changed(steward) == {}
     before = dict(steward.rows)
     for i, (name, (x, y)) in enumerate(before.items()):
         steward.rows[name] = (x / 2, y / 2 if i < 10 else y)
-    assert find_restless(steward) == {"x": 1.0}
+    assert find_frequently_changed(steward) == {"x": 1.0}
     # Written otherwise, it is the same number; people who are new have not changed.
     steward.rows = {name: (f"{x!r}0", y) for name, (x, y) in before.items()}
     steward.rows |= {f"new {i}": (0.5, 0.5) for i in range(50)}
-    assert find_restless(steward) == {}
+    assert find_frequently_changed(steward) == {}
 
 
 @pytest.mark.extended
@@ -52,7 +52,7 @@ def test_check_source_few_common_records_not_reported(steward: Steward) -> None:
     steward.release()
     few = list(steward.rows)[: MIN_COMMON_RECORDS - 1]
     steward.rows = dict.fromkeys(few, (0.5, 0.5))
-    assert find_restless(steward) == {}
+    assert find_frequently_changed(steward) == {}
 
 
 @pytest.mark.extended
@@ -60,11 +60,11 @@ def test_check_source_without_ids_not_reported(steward: Steward) -> None:
     steward.record_id = None
     steward.release()
     steward.rows = numbers(2 * MIN_COMMON_RECORDS, seed=2)
-    assert find_restless(steward) == {}
+    assert find_frequently_changed(steward) == {}
 
 
 @pytest.mark.extended
-def test_format_check_restless_column_named_with_remedy(steward: Steward) -> None:
+def test_format_check_changed_column_named_with_remedy(steward: Steward) -> None:
     steward.release()
     steward.rows = {name: (x / 2, y) for name, (x, y) in steward.rows.items()}
     context = steward.build_context()
@@ -94,10 +94,10 @@ def check_label(folder: Path, labels: list[str], **limits: Any) -> str:
 LABEL_LIMIT = Limit(0.05, "DPO", "1 in 20")
 
 
-def test_check_label_large_classes_only_told_column_named(tmp_path: Path) -> None:
+def test_check_label_large_classes_only_revealed_column_named(tmp_path: Path) -> None:
     text = check_label(tmp_path, ["a", "b"] * 60, label_rate=LABEL_LIMIT)
     assert text.count("label 'group'") == 1
-    assert "tells column 'salary', which is not released" in text
+    assert "reveals column 'salary', which is not released" in text
 
 
 def test_check_label_small_class_warned(tmp_path: Path) -> None:

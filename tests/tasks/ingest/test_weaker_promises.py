@@ -15,8 +15,9 @@ from tasks.publish.manifest_body import format_guarantee
 from tasks.sanitize.task import draw_candidate
 from tests.support.contexts import make_context, open_run, write_unchecked
 from warehouse.columns import Column
-from warehouse.sanitized_tables import read_validated
+from warehouse.sql import ROW
 from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.tables import validated_table
 
 MEDIAN = "Empty cells hold the median of their column"
 DROPPED = "Rows are dropped because of their values"
@@ -49,7 +50,8 @@ def draw(context: ReleaseContext, lines: list[str]) -> tuple[SanitizedFacts, dic
     draw_candidate.fn(context, release_id)
     store, run = open_run(context, release_id)
     with store.transaction() as db:
-        return read_facts(db, release_id, SanitizedFacts), read_validated(db, run, ["x"])
+        found = db.execute(f"select x from {validated_table(run)} order by {ROW}").fetchnumpy()
+        return read_facts(db, release_id, SanitizedFacts), found
 
 
 RULES: dict[str, tuple[str, dict[str, Any], str | None]] = {

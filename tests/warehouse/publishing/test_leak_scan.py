@@ -13,7 +13,7 @@ from ppdm_core.model.errors import Refused
 from ppdm_core.model.release import Response
 from ppdm_core.model.schema import Categorical
 from warehouse.publishing.expected_content import ArrayOriginals, ExpectedContent, OriginalRows
-from warehouse.publishing.leak_scan import check_bytes, has_source_order
+from warehouse.publishing.leak_scan import OrderScan, check_bytes
 from warehouse.publishing.number_scan import MAX_RARE_RECORDS, max_by_chance
 from warehouse.sinks.parquet import write
 
@@ -259,6 +259,13 @@ def test_parquet_sink_no_metadata_same_bytes(tmp_path: Path) -> None:
     metadata = pq.read_metadata(paths[0])
     assert [metadata.row_group(i).num_rows for i in range(3)] == [65_536] * 3
     assert metadata.metadata is None
+
+
+def has_source_order(position: np.ndarray) -> bool:
+    """Return whether rows with these places in the source are in the order of the source."""
+    scan = OrderScan(len(position))
+    scan.add(position)
+    return scan.is_source_order()
 
 
 def test_has_source_order_random_order_false() -> None:
