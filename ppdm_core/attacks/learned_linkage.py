@@ -16,7 +16,9 @@ from ppdm_core.attacks._assignment import (
 )
 from ppdm_core.attacks._attack import Attack
 from ppdm_core.attacks._needs import check_needs
-from ppdm_core.attacks._noise_shape import NoiseShape, fit_noise_shape
+from ppdm_core.attacks._noise_costs import NoiseCosts
+from ppdm_core.attacks._noise_shape import fit_noise_shape
+from ppdm_core.attacks._noise_sizes import fit_noise_sizes
 from ppdm_core.attacks._pair_regression import (
     Fit,
     fit_by_column,
@@ -80,7 +82,8 @@ class LearnedLinkage(Attack):
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
     its length, its median or the order of its values, may stand for one column of the record. The
-    noise itself is compared too: its length and its direction, seen from the record and the row.
+    noise itself is compared too: its length and its direction, seen from the record and the row,
+    and its size in every cell, which decides if it is small in some cells.
 
     All linkers are fitted to two thirds of the pairs and tried on the others. The best three are
     fitted to all pairs and used: ``first``, ``second`` and ``third``.
@@ -206,7 +209,10 @@ class LinkerSpec:
     uses_odds: bool = False
 
 
-_BY_NOISE = LinkerSpec("", True, "noise", "noise")
+_BY_NOISE = {
+    LinkerSpec("", True, "noise", "shape"): fit_noise_shape,
+    LinkerSpec("", True, "noise", "sizes"): fit_noise_sizes,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +244,11 @@ class Linker:
 
 def fit_linkers(
     pairs: Pairs, learned: Ints, chosen: Collection[LinkerSpec] | None = None
-) -> Iterator[tuple[LinkerSpec, Linker | NoiseShape]]:
+) -> Iterator[tuple[LinkerSpec, Linker | NoiseCosts]]:
     """Yield linkers fitted to some pairs; ``chosen``: only these."""
-    if pairs.comparable is not None and (chosen is None or _BY_NOISE in chosen):
-        yield _BY_NOISE, fit_noise_shape(*pairs.comparable, learned, pairs.rows[learned])
+    for by_noise, fit in _BY_NOISE.items():
+        if pairs.comparable is not None and (chosen is None or by_noise in chosen):
+            yield by_noise, fit(*pairs.comparable, learned, pairs.rows[learned])
     for spec, persons, rows, errors in predict_points(pairs, learned, chosen):
         variance = (rows if spec.predicts_rows else persons).var(axis=0)
         for weights, weigh in _WEIGHTS.items():

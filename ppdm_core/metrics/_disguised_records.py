@@ -1,4 +1,4 @@
-"""Find rows that are a record in disguise: its mirror image, or its mean, sum or difference."""
+"""Find rows that are a record in disguise: mirrored, combined with another, or as its noise."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from ppdm_core.model.arrays import Bools, Floats
+from ppdm_core.numerics.neighbours import find_nearest_rows
 
 _MAX_GAP = 1e-6  # of a column's deviation: values with a larger gap are not the same
 _SHUFFLES = 5
 _MIN_COLUMNS = 2  # that vary: one value is no record
 _MIN_ROWS = 3  # that must be found: a single one may be a coincidence of rounded values
 _MIN_FACTOR = 5  # how many times as many as by chance
+_MAX_ROWS = 1_000  # whose noise is compared with the records
+_NEAR_SHARE = 0.01  # of the noise of other rows that is so near to a record
+_MAX_DISTANCE = 0.1  # deviations of the columns
+_MIN_NEAR_SHARE = 0.1  # of the rows, beyond chance
 
 # What is left of a row without its own record, if it is a combination of two records.
 _REMAINDERS: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -49,6 +54,37 @@ def find_combined(everyone: Floats, X: Floats, Y: Floats, rng: np.random.Generat
         if own.sum() >= least:
             found |= own
     return found
+
+
+def find_records_as_noise(
+    everyone: Floats, X: Floats, Y: Floats, rng: np.random.Generator
+) -> Bools:
+    """Return the rows ``Y`` that are their record ``X`` plus a multiple of another record.
+
+    Whoever holds all records finds both. In units of its own columns, such noise is as near to a
+    record as the noise of other records with these rows hardly ever is.
+    """
+    found = np.zeros(len(Y), dtype=np.bool_)
+    if X.shape[1] < _MIN_COLUMNS or len(Y) < 1.0 / _NEAR_SHARE:
+        return found
+    rows = rng.permutation(len(Y))[:_MAX_ROWS]
+    records = standardise(everyone)
+    noises = (Y - X, *(Y - rng.permutation(X) for _ in range(2)))
+    for sign in (1.0, -1.0):
+        own, *others = (
+            find_nearest_rows(sign * standardise(noise)[rows], records, 1)[1][:, 0]
+            for noise in noises
+        )  # squared distances
+        near = own < min(_MAX_DISTANCE**2, np.quantile(np.concatenate(others), _NEAR_SHARE))
+        if near.mean() >= _MIN_NEAR_SHARE:
+            found[rows[near]] = True
+    return found
+
+
+def standardise(A: Floats) -> Floats:
+    """Return columns with mean 0 and deviation 1."""
+    spread = A.std(axis=0)
+    return np.asarray((A - A.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 class RecordLookup:

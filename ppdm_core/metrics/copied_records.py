@@ -6,7 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
-from ppdm_core.metrics._disguised_records import find_combined, find_mirrored
+from ppdm_core.metrics._disguised_records import (
+    find_combined,
+    find_mirrored,
+    find_records_as_noise,
+)
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._release import check_same_columns
 from ppdm_core.model.arrays import Bools, Floats, Ints
@@ -24,8 +28,8 @@ class CopiedRecords(ReleaseMetric):
     Copies: rows that hold several values of one record, which no other record holds, more often
     than chance makes equal values. Near copies: rows whose gaps to their record are among
     the smallest in all columns at once, against a gamma distribution fitted to the typical rows.
-    Disguised copies: the record mirrored in the mean of all, or its mean, sum or difference with
-    another record.
+    Disguised copies: the record mirrored in the mean of all, its mean, sum or difference with
+    another record, or another record as its noise.
     Averages over the table do not show a few such records. Only rows that chance explains with a
     probability below one in a million count, so that the value of a correct release is 0.
     """
@@ -52,7 +56,9 @@ class CopiedRecords(ReleaseMetric):
         exposed = [copied[rows]]
         if not bool((records < 0).any()):
             rows = find_near_copies(X[records], Y) | find_mirrored(X, X[records], Y)
-            rows |= find_combined(X, X[records], Y, comparison.rng(self.name))
+            rng = comparison.rng(self.name)
+            rows |= find_combined(X, X[records], Y, rng)
+            rows |= find_records_as_noise(X, X[records], Y, rng)
             exposed.append(records[rows])
         value = len(np.unique(np.concatenate(exposed))) / len(X)
         return Measurement(value, lambda keep: value)

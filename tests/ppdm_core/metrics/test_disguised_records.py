@@ -7,7 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ppdm_core.metrics._disguised_records import find_combined, find_mirrored
+from ppdm_core.metrics._disguised_records import (
+    find_combined,
+    find_mirrored,
+    find_records_as_noise,
+)
 from ppdm_core.metrics._equal_parts import find_equal_parts
 from ppdm_core.metrics._record_seeds import measure_record_seeds
 
@@ -41,6 +45,23 @@ def test_find_combined_values_on_a_grid_nothing_found() -> None:
     rng = np.random.default_rng(2)
     X, Y = rng.integers(0, 4, (2, N, D)).astype(float)
     assert not find_combined(X, X, Y, rng).any()
+
+
+@pytest.mark.parametrize("factor", [-6.0, 0.7, 4.0])
+def test_find_records_as_noise_any_factor_found(factor: float) -> None:
+    X, _, rng = draw()
+    Y = X + factor * (X[rng.permutation(N)] - X.mean(axis=0))
+    assert find_records_as_noise(X, X, Y, rng).mean() > 0.9
+
+
+@pytest.mark.parametrize("noise", ["normal", "laplace", "standard_cauchy", "none", "other"])
+def test_find_records_as_noise_safe_release_nothing_found(noise: str) -> None:
+    X, Y, rng = draw()
+    if noise == "none":  # the column means: what is left is the record itself
+        Y = np.tile(X.mean(axis=0), (N, 1))
+    elif noise != "other":
+        Y = X + 4.0 * getattr(rng, noise)(size=X.shape)
+    assert not find_records_as_noise(X, X, Y, rng).any()
 
 
 def test_find_mirrored_few_rows_found() -> None:
