@@ -16,6 +16,7 @@ from tests.support.release_kinds.one_column import ONE_COLUMN_KINDS
 from tests.support.release_kinds.row_invariants import ROW_INVARIANTS
 from tests.support.release_kinds.safe import SAFE_KINDS
 from tests.support.release_kinds.seeded_noise import SEEDED_NOISE
+from tests.support.release_kinds.uneven_noise import UNEVEN_NOISE
 
 _EARLIER = (
     *CLASSIC,
@@ -32,7 +33,7 @@ EARLIER: dict[str, Kind] = {kind.name: kind for kind in _EARLIER}
 # Invented after the detectors, without knowledge of their features; counted separately.
 LATER: dict[str, Kind] = {kind.name: kind for kind in LATER_KINDS}
 # Invented after all checks; counted separately.
-NEWEST: dict[str, Kind] = {kind.name: kind for kind in NEWEST_KINDS}
+NEWEST: dict[str, Kind] = {kind.name: kind for kind in (*NEWEST_KINDS, *UNEVEN_NOISE)}
 UNSAFE: dict[str, Kind] = {**EARLIER, **LATER, **NEWEST}
 SAFE: dict[str, Kind] = {kind.name: kind for kind in (*SAFE_KINDS, *LATER_SAFE_KINDS)}
 # Beyond every model of the proofs: whoever lacks the secret cannot distinguish these from noise.
