@@ -43,7 +43,7 @@ lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that p
 slow: .venv/dev ## the slow tests
 	$(TEST) -m "slow and not exhaustive" -rs
 
-exhaustive: .venv/dev ## complete sweeps of what the slow tests try on a selection; hours
+exhaustive: .venv/dev ## complete sweeps of what the slow tests try on a selection; about an hour
 	$(TEST) -m exhaustive -rs
 
 check: .venv/dev ## what CI runs: ruff, mypy, all tests but the slow ones

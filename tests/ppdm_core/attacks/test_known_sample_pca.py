@@ -339,7 +339,7 @@ def test_known_sample_pca_shuffled_rows_and_same_seed_same_estimates():
         np.testing.assert_allclose(other.candidates[name], X_hat[order], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_known_sample_pca_normal_records_of_paper_error_falls_with_sample():
     means = {}
     for share in (0.01, 0.05, 0.20):

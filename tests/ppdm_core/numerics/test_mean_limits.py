@@ -120,7 +120,7 @@ def test_mean_limit_two_values_never_misses_more_than_stated(n, tail):
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize(
     "n",
-    mark_exhaustive([20, 50, 100, 300, 500, 1_000, 2_000], slow=[20, 50, 100, 300, 500]),
+    mark_exhaustive([20, 50, 100, 300, 500, 1_000, 2_000], slow=[20, 100, 300]),
 )
 def test_mean_limit_two_values_wide_never_misses_more_than_stated(n, tail):
     for low, high in itertools.product((0.0, 0.01, 0.05, 0.3, 0.8), (0.1, 1 / 3, 0.5, 0.9, 1.0)):
