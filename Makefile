@@ -20,7 +20,7 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
-.PHONY: help demo test lowest slow check bench bench-scale docs lock clean
+.PHONY: help demo test lowest slow exhaustive check bench bench-scale docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -29,7 +29,7 @@ demo: .venv/run ## one table, two releases: the first published, the second refu
 	$(BIN)/ppdm demo
 
 test: .venv/dev ## the tests to run while you work; without the extended and the slow ones
-	$(TEST) -m "not slow and not extended"
+	$(TEST) -m "not slow and not extended and not exhaustive"
 
 lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that pyproject.toml allows
 	$(BIN)/uv pip compile -q pyproject.toml --extra dev --resolution lowest-direct \
@@ -41,7 +41,10 @@ lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that p
 		-W ignore::pytest.PytestRemovedIn10Warning  # by the estimator checks of old scikit-learn
 
 slow: .venv/dev ## the slow tests
-	$(TEST) -m slow -rs
+	$(TEST) -m "slow and not exhaustive" -rs
+
+exhaustive: .venv/dev ## complete sweeps of what the slow tests try on a selection; about an hour
+	$(TEST) -m exhaustive -rs
 
 check: .venv/dev ## what CI runs: ruff, mypy, all tests but the slow ones
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ from tests.support.release_kinds.proofs import (
     measure_membership,
     measure_recovery,
 )
+from tests.support.slow_cases import mark_exhaustive, take_in_turn
 from tests.support.unsafe_releases import EARLIER, LATER, NOT_TRIED, SAFE, UNSAFE
 
 PROVED_ON = ("incomes", "mixture")  # every kind counts on these, and on the five below
@@ -106,16 +107,21 @@ def test_proof_few_seeds_reaches_twice_the_limit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", PROVED_ON)
-@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize(
+    ("name", "table"),
+    mark_exhaustive(product(SEARCHED, PROVED_ON), take_in_turn(SEARCHED, PROVED_ON)),
+)
 def test_proof_all_seeds_reaches_twice_the_limit(name: str, table: str) -> None:
     check_proof(UNSAFE[name], table)
 
 
+# Slow: every kind on one table, so that all tables are used in turn; the others are a sweep.
+ALL_TABLES = [*product(EARLIER, SHARED_TABLES), *product(LATER, LATER_TABLES)]
+ONE_TABLE = [*take_in_turn(EARLIER, SHARED_TABLES), *take_in_turn(LATER, LATER_TABLES)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "table"), [*product(EARLIER, SHARED_TABLES), *product(LATER, LATER_TABLES)]
-)
+@pytest.mark.parametrize(("name", "table"), mark_exhaustive(ALL_TABLES, ONE_TABLE))
 def test_proof_shared_table_reaches_twice_the_limit(
     name: str, table: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

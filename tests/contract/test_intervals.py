@@ -6,6 +6,7 @@ import pytest
 
 from ppdm_core.metrics import METRICS, Metric
 from tests.contract import checks_intervals
+from tests.support.slow_cases import mark_exhaustive
 
 JUDGED = list(checks_intervals.list_judged())
 MEANS = [name for name in JUDGED if METRICS[name].interval_method == "mean"]
@@ -33,15 +34,26 @@ def test_metric_interval_covers(key: str):
     checks_intervals.check_interval_covers(METRICS[key])
 
 
+DRAWS = {20: 400, 100: 200, 500: 60, 2_000: 20}  # by the number of persons
+
+
+def list_sizes(key: str) -> list[int]:
+    """Return the numbers of persons to try; training takes too long with many."""
+    return [n for n in DRAWS if n <= 100 or not needs_training(METRICS[key])]
+
+
+# Slow: each metric with one number of persons, in turn.
+SIZES = {key: list_sizes(key) for key in JUDGED if METRICS[key].interval_method != "none"}
+ALL_SIZES = [(key, n) for key, sizes in SIZES.items() for n in sizes]
+ONE_SIZE = [(key, sizes[i % len(sizes)]) for i, (key, sizes) in enumerate(SIZES.items())]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "draws"), [(20, 400), (100, 200), (500, 60), (2_000, 20)])
-@pytest.mark.parametrize("key", [key for key in JUDGED if METRICS[key].interval_method != "none"])
-def test_metric_interval_wide_covers(key: str, n: int, draws: int):
+@pytest.mark.parametrize(("key", "n"), mark_exhaustive(ALL_SIZES, slow=ONE_SIZE))
+def test_metric_interval_wide_covers(key: str, n: int):
     if key == "frequency_error":
         pytest.skip("it reads categorical columns, and the tables here are numbers")
-    metric = METRICS[key]
-    if needs_training(metric) and n > 100:
-        pytest.skip("training takes too long, and the interval is that of any other mean")
+    is_trained = needs_training(METRICS[key])
     checks_intervals.check_interval_covers(
-        metric, n, draws // 4 if needs_training(metric) else draws
+        METRICS[key], n, DRAWS[n] // 4 if is_trained else DRAWS[n]
     )

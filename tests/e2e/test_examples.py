@@ -19,6 +19,7 @@ import pytest
 
 from ppdm.example_tables import TABLES
 from tests.support.forkserver import Result
+from tests.support.slow_cases import mark_exhaustive
 from tests.support.small_release import Row, Small
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ class Case:
     table: str
     released: tuple[str, ...] = ()  # columns that leave; none: it is refused
     refused_by: frozenset[str] = frozenset()  # every check that does not pass
-    waits: bool = False  # none of these is surely broken: people decide
+    waits: bool = False  # people decide; on another table, unless a draw surely breaks a limit
     either: frozenset[str] = frozenset()  # of those that are so close that another draw may pass
     numbers: tuple[str, ...] = ()  # features of the other table; none: all columns
     words: tuple[str, ...] = ()  # categorical ones
@@ -99,7 +100,8 @@ CASES = (
     Case(
         "randomized_response",
         "breast_cancer_wisconsin",
-        # Few columns: each reveals more, and fewer scores can be judged.
+        # Few columns: each reveals more, and fewer scores can be judged. About 7 % of the persons
+        # are found, which is so close to the limit of 5 % that some draws are refused.
         refused_by=frozenset({LINKED, INFERRED, NOT_ASKED, "covered.reconstruction"}),
         either=frozenset({INFERRED, "covered.reconstruction"}),
         waits=True,
@@ -129,7 +131,11 @@ def test_examples_each_method_two_tables() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.example}-{case.table}")
+@pytest.mark.parametrize(
+    "case",
+    mark_exhaustive(CASES, slow=[case for case in CASES if case.is_own]),
+    ids=lambda case: f"{case.example}-{case.table}",
+)
 def test_example_released_matches_its_comment(
     case: Case,
     tmp_path: Path,
@@ -150,7 +156,9 @@ def test_example_released_matches_its_comment(
     if case.released:
         check_published(case, release, result)
     else:
-        ending = (4, "awaiting_review") if case.waits else (3, "refused")
+        is_broken = any(each["outcome"] == "FAIL" for each in found["findings"])
+        waits = case.waits if case.is_own else case.waits and not is_broken
+        ending = (4, "awaiting_review") if waits else (3, "refused")
         assert (result.exit_code, found["stage"]) == ending
         assert release.versions() == []
     if case.is_own:

@@ -72,7 +72,7 @@ class Year:
         rows[again] = self.rng.choice(sorted(row for row, _ in self.versions[again]))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_ledger_year_of_releases_equals_recount(tmp_path: Path, shared_data: Path) -> None:
     columns, rows = wine(shared_data)
     year = Year(Steward(tmp_path, rows, columns, "pca_laplace", PRIVATE))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.test_ledger import charges
 from tests.support.kills import check_published, check_same
+from tests.support.slow_cases import mark_exhaustive
 from tests.support.small_disk import fill_disk, mount_disk
 from tests.support.small_release import Small
 
@@ -39,14 +40,10 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Sma
 
 
 SIZES = [0, 0.3, 1, 2, 2.6, 3, 3.2, 3.5, 4, 5, 6, 7, 8, 9, 10]  # megabytes; the last is enough
-NORMAL = (3,)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "free",
-    [size if size in NORMAL else pytest.param(size, marks=pytest.mark.slow) for size in SIZES],
-)
+@pytest.mark.parametrize("free", mark_exhaustive(SIZES, slow=SIZES[::2]))
 def test_release_full_disk_machine_trouble_nothing_lost(
     free: float, disk: Path, unharmed: Small, release_in: Maker
 ) -> None:

@@ -102,16 +102,11 @@ def test_strike_lines_cover_publish_and_ledger(ready: Ready) -> None:
 
 
 @pytest.mark.slow
-def test_release_killed_before_some_side_effects_charged_once(ready: Ready, tmp_path: Path) -> None:
-    check_struck(ready, random.Random(20).sample(list_side_effects(ready), 6), tmp_path)
-
-
-@pytest.mark.slow
 def test_release_killed_before_every_side_effect_charged_once(ready: Ready, tmp_path: Path) -> None:
     check_struck(ready, list_side_effects(ready), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_release_killed_before_many_lines_charged_once(ready: Ready, tmp_path: Path) -> None:
     rng = random.Random(200)
     check_struck(ready, rng.sample(range(1, len(ready.lines) + 1), 200), tmp_path)

@@ -71,7 +71,7 @@ def test_mining_page_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert names["found"].cluster_centers_.shape == (3, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_measure_paper_table_three_draws_match_picture(shared_data: Path) -> None:
     """Three draws of one table. A few predictions may differ on other hardware."""
     shown = draw_classifier_accuracy.read_figures("paper")["wine 0.3"]

@@ -41,7 +41,6 @@ def test_try_defect_each_outcome(
     assert (project / "code_of_ours.py").read_text() == CODE
 
 
-@pytest.mark.slow
 def test_read_defects_all_apply() -> None:
     assert [each.name for each in read_defects(TABLE) if not occurs_once(each, ROOT)] == []
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import tasks.audit.attack_process
 import tasks.audit.attack_worker
+from ppdm_core.audit.self_test.known_answers import KnownAnswersQuestion
 from tests.support.shared_files import HOME
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,14 +87,18 @@ def serve(environment: dict[str, str], incoming: Connection, outgoing: Connectio
 
 
 def remember_replies() -> None:
-    """Let this process find replies to the same message about the same auditor in a shared file."""
+    """Let this process find replies to the same message about the same auditor in a shared file.
+
+    Leak tests are about no auditor: those of an attack are run once in a test run.
+    """
     worker, loaded = tasks.audit.attack_worker, list[bytes]()
     compute = worker.reply
 
     def reply(auditor: Any, message: Any) -> Any:
         if not loaded:  # the records, all draws, the policy and the seed, before any attack
             loaded.append(digest(pickle.dumps(auditor)))
-        name = digest(loaded[0] + repr(message).encode()).hex()
+        about = b"" if isinstance(message, KnownAnswersQuestion) else loaded[0]
+        name = digest(about + repr(message).encode()).hex()
         path = Path(os.environ[HOME], "shared", name)
         return read_or_make(path, lambda: compute(auditor, message))
 

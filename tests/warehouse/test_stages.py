@@ -198,7 +198,7 @@ def check(examples: int, steps: int, *, derandomize: bool) -> None:
 
 @pytest.mark.slow
 def test_stages_random_steps_follow_rules() -> None:
-    check(5, 12, derandomize=True)
+    check(8, 20, derandomize=True)
 
 
 def test_stages_second_of_two_approvals_publishes() -> None:
@@ -212,6 +212,6 @@ def test_stages_second_of_two_approvals_publishes() -> None:
     assert Dataset.seen == {("stayed awaiting_review", 1): 1, ("left awaiting_review", 2): 1}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_stages_many_random_steps_follow_rules() -> None:
     check(60, 30, derandomize=False)

@@ -13,6 +13,7 @@ from ppdm_core.model.score import Score
 from ppdm_core.sanitizers import SANITIZERS
 from studies.attack_table import WEAK_SETTINGS, choose_tables, get_score_name, is_broken
 from studies.public_table_audit import Release, audit_release
+from tests.support.slow_cases import mark_exhaustive
 
 
 def list_named_attacks(method: str) -> list[str]:
@@ -38,11 +39,14 @@ def test_is_broken_score_near_baseline_false():
     assert is_breaking("known_pairs", {"known_pairs.leaked.breach_rate": score})
 
 
+# Slow: every method on one of its tables: the first, the second, and so on in turn.
+ALL_TABLES = [(method, choose_tables(method)) for method in WEAK_SETTINGS]
+CASES = [(method, table) for method, tables in ALL_TABLES for table in tables]
+ONE_TABLE = [(method, tables[i % len(tables)]) for i, (method, tables) in enumerate(ALL_TABLES)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "table"),
-    [(method, table) for method in WEAK_SETTINGS for table in choose_tables(method)],
-)
+@pytest.mark.parametrize(("method", "table"), mark_exhaustive(CASES, slow=ONE_TABLE))
 def test_broken_by_section_named_attack_breaks_method(shared_data: Path, method: str, table: str):
     attacks = list(dict.fromkeys(list_named_attacks(method)))
     release = Release(method, WEAK_SETTINGS[method], table, draws=1, splits=2, effort="quick")

@@ -339,7 +339,7 @@ def test_known_sample_pca_shuffled_rows_and_same_seed_same_estimates():
         np.testing.assert_allclose(other.candidates[name], X_hat[order], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_known_sample_pca_normal_records_of_paper_error_falls_with_sample():
     means = {}
     for share in (0.01, 0.05, 0.20):
@@ -358,7 +358,7 @@ def test_known_sample_pca_normal_records_of_paper_error_falls_with_sample():
     assert np.all(means[0.05] < means[0.01])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_known_sample_pca_adult_of_paper_error_falls_with_sample(shared_data: Path):
     wanted = ("age", "education_num", "hours_per_week")
     with gzip.open(shared_data / "adult.csv.gz", "rt") as file:

@@ -20,6 +20,7 @@ from ppdm_core.model.schema import Numeric, Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.noise_distributions import find_distribution
 from ppdm_core.sanitizers import SANITIZERS
+from tests.support.slow_cases import mark_exhaustive
 
 PAIR = [[0.3, 0.3], [0.7, 0.6]]
 TRIANGLE = [[0.0, 0.0], [1.0, 0.0], [0.5, 1.0]]
@@ -156,23 +157,14 @@ def make_cases(rng: np.random.Generator, n: int) -> dict[str, tuple[Floats, int,
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["touching", "line", "few"])
-def test_kmeans_laplace_noise_closer_to_clean_result(case: str):
-    figures = []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        X, k, deviation = make_cases(rng, 2000)[case]
-        figures.append(measure_errors(X, k, "laplace", deviation / math.sqrt(2.0), rng))
-    check_closer(np.array(figures))
-
-
 LAWS = [("laplace", None), ("logistic", None), ("student_t", 5.0), ("uniform", None)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "nu"), LAWS)
-@pytest.mark.parametrize("case", ["touching", "line", "few", "cube"])
+@pytest.mark.parametrize(
+    "case", mark_exhaustive(["touching", "line", "few", "cube"], slow=["touching", "line", "few"])
+)
 def test_kmeans_each_distribution_closer_to_clean_result(case: str, law: str, nu: float | None):
     figures = []
     for seed in range(10):

@@ -18,6 +18,7 @@ from ppdm_core.numerics.mean_limits import (
     mean_interval,
     spread_over_grid,
 )
+from tests.support.slow_cases import mark_exhaustive
 
 RATES = np.array([0.001, 0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 SHARES = np.concatenate([RATES, 1 - RATES[:-1]])
@@ -117,7 +118,10 @@ def test_mean_limit_two_values_never_misses_more_than_stated(n, tail):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tail", TAILS)
-@pytest.mark.parametrize("n", [20, 50, 100, 300, 500, 1_000, 2_000])
+@pytest.mark.parametrize(
+    "n",
+    mark_exhaustive([20, 50, 100, 300, 500, 1_000, 2_000], slow=[20, 100, 300]),
+)
 def test_mean_limit_two_values_wide_never_misses_more_than_stated(n, tail):
     for low, high in itertools.product((0.0, 0.01, 0.05, 0.3, 0.8), (0.1, 1 / 3, 0.5, 0.9, 1.0)):
         if low < high:
