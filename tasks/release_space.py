@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import MachineTrouble
 from ppdm_core.model.policy import Policy
 from ppdm_core.sanitizers import Sanitizer
 from tasks.audit.cost_estimate import compute_cost
@@ -85,7 +85,10 @@ def estimate_space(shape: ReleaseShape, policy: Policy, *, is_new_home: bool) ->
 
 
 def check_space(shape: ReleaseShape, policy: Policy, folder: Path, *, is_new_home: bool) -> None:
-    """Raise BadInput if a release cannot fit into the memory or on the disk of ``folder``."""
+    """Check that a release fits into the memory and on the disk of ``folder``.
+
+    Otherwise the machine is too small, not the input bad: the next run continues from here.
+    """
     memory, disk = read_memory(), read_free_disk(folder)
 
     def fits(rows: int, changed: Policy) -> bool:
@@ -101,7 +104,7 @@ def check_space(shape: ReleaseShape, policy: Policy, folder: Path, *, is_new_hom
         if is_memory
         else (needed.disk, disk, f"disk below {folder}, where there are")
     )
-    raise BadInput(
+    raise MachineTrouble(
         f"The release of {shape.rows:,} records takes about {format_size(size)} of {what} "
         f"{format_size(there)}.",
         remedy=f"{suggest_fit(shape.rows, policy, fits)}, or "

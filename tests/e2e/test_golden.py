@@ -2,8 +2,10 @@
 
 Key, table and code version are fixed, because all noise follows from them. A figure that changes on
 purpose is captured again (``PPDM_GOLDEN=write``), in a commit that shows both values. The bytes and
-the verdict are the same on every machine. Scores are exact for the BLAS kernels that they were
-captured with; others round sums differently, which decides between rows that are equally close.
+the verdict are the same on every machine. Scores are exact where sums are rounded as when they were
+captured (OPENBLAS_CORETYPE=Haswell, NPY_DISABLE_CPU_FEATURES naming the AVX-512 groups of numpy).
+Elsewhere rounding decides between rows that are equally close, and what is fitted to half of the
+records gets other noise.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 import duckdb
 import pytest
 import threadpoolctl
+from numpy._core._multiarray_umath import __cpu_features__
 
 from tests.e2e.conftest import Maker
 from tests.support.forkserver import run_cli
@@ -26,7 +29,7 @@ from tests.support.small_release import BY, FEATURES, Row, Small
 FOLDER = Path(__file__).parent / "golden"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CAPTURED_KERNELS = {"Haswell", "Zen"}
-TOLERANCE, OTHER_KERNEL_TOLERANCE = 1e-9, 0.01
+TOLERANCE, OTHER_ROUNDING_TOLERANCE = 1e-9, 0.05
 WORDS = {"ward": ("north", "south", "east"), "smoker": ("yes", "no")}
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -113,10 +116,10 @@ def read_words() -> set[str]:
 
 
 def choose_tolerance() -> float:
-    """Return the tolerance of scores for the BLAS kernels of this machine."""
+    """Return the tolerance of scores for the BLAS kernels and the numpy loops of this machine."""
     kernels = {each.get("architecture") for each in threadpoolctl.threadpool_info()}
-    is_captured = kernels <= {*CAPTURED_KERNELS, None}
-    return TOLERANCE if is_captured else OTHER_KERNEL_TOLERANCE
+    is_captured = kernels <= {*CAPTURED_KERNELS, None} and not __cpu_features__.get("AVX512_SKX")
+    return TOLERANCE if is_captured else OTHER_ROUNDING_TOLERANCE
 
 
 # The others are enough to notice that a step changed; these notice what is changed in a method.

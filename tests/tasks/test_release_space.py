@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import MachineTrouble
 from ppdm_core.model.policy import Policy
 from tasks import release_space
 from tasks.release_space import (
@@ -47,31 +47,31 @@ def test_check_space_enough_of_both_passes(monkeypatch: pytest.MonkeyPatch) -> N
 def test_check_space_small_disk_names_draws_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = estimate_space(SHAPE, POLICY, is_new_home=False).disk
     limit(monkeypatch, disk=0.8 * needed)
-    with pytest.raises(BadInput, match=r"1,000,000 records takes about .* of disk") as caught:
+    with pytest.raises(MachineTrouble, match=r"1,000,000 records takes about .* of disk") as caught:
         check()
     found = re.search(r"shadow_draws = (\d+) and splits = (\d+)", caught.value.remedy)
     assert found is not None
     draws, splits = map(int, found.groups())
     check(policy=replace(POLICY, shadow_draws=draws, splits=splits))
-    with pytest.raises(BadInput):  # no more than needed was given up
+    with pytest.raises(MachineTrouble):  # no more than needed was given up
         check(policy=replace(POLICY, shadow_draws=draws + 1, splits=splits))
 
 
 def test_check_space_tiny_disk_names_records_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, disk=2e8)
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(MachineTrouble) as caught:
         check()
     found = re.search(r"at most ([\d,]+) records", caught.value.remedy)
     assert found is not None
     rows = int(found[1].replace(",", ""))
     check(replace(SHAPE, rows=rows))
-    with pytest.raises(BadInput):
+    with pytest.raises(MachineTrouble):
         check(replace(SHAPE, rows=rows + 1))
 
 
 def test_check_space_little_memory_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, memory=1e8)
-    with pytest.raises(BadInput, match="of memory, and this machine has 100 MB") as caught:
+    with pytest.raises(MachineTrouble, match="of memory, and this machine has 100 MB") as caught:
         check()
     assert "more memory" in caught.value.remedy
 
