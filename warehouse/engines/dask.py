@@ -153,28 +153,34 @@ class Dask(Engine):
         while True:
             finished: Sequence[Handle] = ()
             try:
-                with suppress(TimeoutError), self.client.as_current():
+                with suppress(TimeoutError, CancelledError), self.client.as_current():
                     finished = wait(list(handles), POLL_SECONDS, "FIRST_COMPLETED").done
-            except (CancelledError, OSError):  # all messages end with the scheduler
+            except OSError:
                 raise lost_scheduler(self.settings) from None
-            found = [(each, self.fetch(each)) for each in finished]
+            found = [(each, self.fetch(each)) for each in finished if not is_given_up(each)]
             ready = [(each, data) for each, data in found if data is not None]
             if ready:
                 self.seen_at = time.monotonic()
                 return ready  # type: ignore[return-value]
             self.check_alive()
+            # All messages end with the scheduler. Some end with a worker that held their reply.
+            lost: list[tuple[Handle, bytes | None]] = [
+                (each, None) for each in handles if is_given_up(each)
+            ]
+            if lost:
+                return lost
 
     def fetch(self, handle: Handle, worker: str = "A worker") -> bytes | None:
         """Return the reply to a message; None if its worker died before it was fetched."""
         if handle.status == "error":
             raise translate_error(handle.exception(timeout=CONNECT_SECONDS), worker)
-        if handle.status in ("cancelled", "lost"):
+        if is_given_up(handle):
             raise lost_scheduler(self.settings)
         try:
             return unseal(self.key, handle.result(timeout=CONNECT_SECONDS))
-        except TimeoutError:  # dask runs the message again
+        except (TimeoutError, CancelledError):  # dask runs the message again, or gives it up
             return None
-        except (CancelledError, OSError):
+        except OSError:
             raise lost_scheduler(self.settings) from None
 
     def check_alive(self) -> None:
@@ -193,6 +199,11 @@ class Dask(Engine):
     def cancel(self, handles: Sequence[Handle]) -> None:
         if self.client is not None and self.client.status == "running":
             self.client.cancel(list(handles), force=True)
+
+
+def is_given_up(handle: Handle) -> bool:
+    """Return whether dask does not run a message any more."""
+    return bool(handle.status in ("cancelled", "lost"))
 
 
 def run_sealed(check: bytes, step: bytes, part: bytes) -> bytes:

@@ -91,6 +91,33 @@ def test_dask_worker_killed_same_result(cluster: RealCluster, tmp_path: Path, wh
 
 
 @pytest.mark.slow
+def test_dask_message_given_up_runs_again(cluster: RealCluster, tmp_path: Path):
+    """A worker may die with a reply that the scheduler counts as finished."""
+    rows, started = write_table(tmp_path), tmp_path / "started"
+
+    def wait(block: Block) -> Block:
+        started.touch()
+        time.sleep(0.5)
+        return replace(block, X=block.X + block.start)
+
+    with Dask(replace(cluster.settings, part_blocks=1)) as engine:
+        sent, submit = [], engine.submit
+        engine.submit = lambda *given, **more: sent.append(submit(*given, **more)) or sent[-1]
+
+        def give_up() -> None:
+            while not started.exists():
+                time.sleep(0.05)
+            engine.client.cancel(sent[-2:], force=True)
+
+        thread = threading.Thread(target=give_up)
+        thread.start()
+        spread = EngineRows(SCHEMA, tmp_path / "rows", engine, identify("rows"))
+        assert read_bytes(spread.map(wait, SCHEMA)) == read_bytes(rows.map(wait, SCHEMA))
+        thread.join()
+        assert len(sent) > 6  # there are six parts
+
+
+@pytest.mark.slow
 def test_dask_everything_killed_next_run_continues(
     cluster: RealCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
