@@ -142,7 +142,7 @@ def test_leak_tests_same_code_reused_other_code_repeated(
         release_and_self_test(context)
 
 
-def test_leak_tests_other_home_repeated(
+def test_leak_tests_other_home_or_code_repeated(
     context: ReleaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tested_attacks: list[str] = []
@@ -167,6 +167,11 @@ def test_leak_tests_other_home_repeated(
             self_test.store_tests(change)
         assert len(read_stored_tests(there)) == 2
     assert tested_attacks == 2 * [NAME, "leak_scan"]
+    for version in (run.code_version, "other code"):
+        FOUND_TESTS.clear()  # as in another process
+        with store.transaction() as db:
+            SelfTestRun(db, replace(run, code_version=version), POLICY).check_attacks(worker)
+    assert tested_attacks == 3 * [NAME, "leak_scan"]  # the same code is not tested again
 
 
 def test_policy_check_loose_limit_fails(context: ReleaseContext) -> None:
