@@ -61,8 +61,9 @@ def find_records_as_noise(
 ) -> Bools:
     """Return the rows ``Y`` that are their record ``X`` plus a multiple of another record.
 
-    Whoever holds all records finds both. In units of its own columns, such noise is as near to a
-    record as the noise of other records with these rows hardly ever is.
+    An attacker who holds all records finds both. The differences between rows and records are
+    standardised and compared with all records. Differences of rows and records that do not belong
+    together show how close they come by chance.
     """
     found = np.zeros(len(Y), dtype=np.bool_)
     if X.shape[1] < _MIN_COLUMNS or len(Y) < 1.0 / _NEAR_SHARE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +51,17 @@ def write_table(folder: Path, blocks: int = 6) -> ArrayRows:
     return rows
 
 
+def make_waiting_step(started: Path) -> Callable[[Block], Block]:
+    """Return a step that takes some time, and writes a file when it begins."""
+
+    def wait(block: Block) -> Block:
+        started.touch()
+        time.sleep(0.5)
+        return replace(block, X=block.X + block.start)
+
+    return wait
+
+
 def kill_later(cluster: RealCluster, name: str, started: Path) -> threading.Thread:
     """Kill a process of the cluster as soon as a step has begun."""
 
@@ -70,11 +81,7 @@ def kill_later(cluster: RealCluster, name: str, started: Path) -> threading.Thre
 def test_dask_worker_killed_same_result(cluster: RealCluster, tmp_path: Path, what: str):
     rows, started = write_table(tmp_path), tmp_path / "started"
 
-    def wait(block: Block) -> Block:
-        started.touch()
-        time.sleep(0.5)
-        return replace(block, X=block.X + block.start)
-
+    wait = make_waiting_step(started)
     with Dask(replace(cluster.settings, part_blocks=1)) as engine:
         spread = EngineRows(SCHEMA, tmp_path / "rows", engine, identify("rows"))
         killer = kill_later(cluster, "one", started)
@@ -95,11 +102,7 @@ def test_dask_message_given_up_runs_again(cluster: RealCluster, tmp_path: Path):
     """A worker may die with a reply that the scheduler counts as finished."""
     rows, started = write_table(tmp_path), tmp_path / "started"
 
-    def wait(block: Block) -> Block:
-        started.touch()
-        time.sleep(0.5)
-        return replace(block, X=block.X + block.start)
-
+    wait = make_waiting_step(started)
     with Dask(replace(cluster.settings, part_blocks=1)) as engine:
         sent, submit = [], engine.submit
         engine.submit = lambda *given, **more: sent.append(submit(*given, **more)) or sent[-1]
