@@ -1,8 +1,9 @@
 """Whether the user pressed Ctrl-C.
 
 Some libraries turn the KeyboardInterrupt that is raised inside them into an error of their own, or
-lose it, for example while they are imported. A lost one is raised again at the next news of the
-command's progress.
+lose it, for example while they are imported. Python itself loses one that is raised while an
+object is deleted, and prints it. A lost one is raised again at the next news of the command's
+progress.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ def note_ctrl_c() -> Iterator[None]:
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    print_ignored = sys.unraisablehook
+
+    def print_other_ignored(ignored: sys.UnraisableHookArgs) -> None:
+        """Print an exception that Python ignores, unless it is the noted Ctrl-C."""
+        if not (PRESSED.is_set() and issubclass(ignored.exc_type, KeyboardInterrupt)):
+            print_ignored(ignored)
+
+    sys.unraisablehook = print_other_ignored
     signal.signal(signal.SIGINT, handle_ctrl_c)
     LISTENERS.append(raise_lost_interrupt)
     try:
@@ -33,6 +42,7 @@ def note_ctrl_c() -> Iterator[None]:
     finally:
         LISTENERS.remove(raise_lost_interrupt)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = print_ignored
 
 
 def handle_ctrl_c(number: int, frame: FrameType | None) -> None:

@@ -78,11 +78,34 @@ def command():
 
 run_command("check", command)
 """
+DELETED = """
+import os, signal
+from ppdm.cli.result import run_command
+from tasks.progress import log_progress
+
+class Deleted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def command():
+    Deleted()
+    log_progress("the command goes on")
+
+run_command("check", command)
+"""
 
 
-@pytest.mark.parametrize("handle", ["raise Defect('a library made this of it')", "pass"])
-def test_ctrl_c_changed_or_lost_by_a_library_still_interrupts(handle: str) -> None:
-    command = TerminalCommand([sys.executable, "-c", WRAPPED.replace("HANDLE", handle)])
+@pytest.mark.parametrize(
+    "script",
+    [
+        WRAPPED.replace("HANDLE", "raise Defect('a library made this of it')"),
+        WRAPPED.replace("HANDLE", "pass"),
+        DELETED,
+    ],
+    ids=["changed", "lost", "while an object is deleted"],
+)
+def test_ctrl_c_changed_or_lost_by_a_library_still_interrupts(script: str) -> None:
+    command = TerminalCommand([sys.executable, "-c", script])
     assert command.wait() in INTERRUPTED
     assert command.text.strip() == (
         "ppdm: Interrupted; nothing was kept. To start again, run the same command."
