@@ -53,8 +53,8 @@ def _start_server() -> ServerHandle:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with tests that need no server, while one starts; then what takes longest."""
-    order = {"contract": 0, "e2e": 1}
-    items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 2))
+    order = {"test_contributing.py": 0, "contract": 1, "e2e": 2}
+    items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 3))
 
 
 @pytest.hookimpl(optionalhook=True)
