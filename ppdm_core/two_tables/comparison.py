@@ -29,6 +29,7 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
+from ppdm_core.two_tables.mixed_records import find_moved_columns, has_moments_of_records
 from ppdm_core.two_tables.order_certainty import is_order_certain
 from ppdm_core.two_tables.row_order import (
     find_revealed_orders,
@@ -47,6 +48,12 @@ UNCERTAIN_ORDER = (
     "The rows are in an order of their own, and the noise is so strong that an order by the "
     "original would not be noticed. Sort the rows by a released column before handing them out: "
     "then they have no other order."
+)
+
+MIXED_RECORDS = (
+    "The columns are related exactly as those of the original are: their products agree better "
+    "than in independent rows. Records may be mixed in a way that can be undone. Draw rows "
+    "independently, or add more noise."
 )
 
 
@@ -71,6 +78,8 @@ class TableComparison:
     revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
     has_position_trend: bool = False  # released values, or those of aligned records, follow it
     has_uncertain_order: bool = False  # an order by the original would not be noticed
+    moved_columns: tuple[str, ...] = ()  # whose values stand some rows from their records
+    has_moments_of_records: bool = False  # which differ less than those of independent rows
 
     @property
     def is_common(self) -> bool:
@@ -93,6 +102,8 @@ class TableComparison:
             )
         elif self.has_uncertain_order and self.is_common:
             found.append(UNCERTAIN_ORDER)
+        if self.has_moments_of_records:
+            found.append(MIXED_RECORDS)
         if self.new_categories:
             found.append(
                 f"The release has values of {quote_names(self.new_categories)} that the original "
@@ -104,12 +115,19 @@ class TableComparison:
     @property
     def leaks(self) -> tuple[str, ...]:
         """What the release gives away for certain, besides its values."""
-        if not self.revealed_orders:
-            return ()
-        return (
-            f"The rows are sorted by {self.revealed_orders[0]} of the original, which places every "
-            "person. Shuffle the rows before handing them out.",
-        )
+        found = []
+        if self.revealed_orders:
+            found.append(
+                f"The rows are sorted by {self.revealed_orders[0]} of the original, which places "
+                "every person. Shuffle the rows before handing them out."
+            )
+        if self.moved_columns:
+            found.append(
+                f"The values of {quote_names(self.moved_columns)} are those of the original, moved "
+                "or transformed along the rows, with little noise. Anyone can undo this. Add more "
+                "noise."
+            )
+        return tuple(found)
 
 
 def compare_tables(
@@ -160,7 +178,12 @@ def compare_tables(
         new_categories=new_categories,
         matched=frame.matched,
     )
-    comparison = add_row_order(comparison, original, released, label)
+    renamed = rename_matched(released, frame.matched)
+    comparison = replace(
+        add_row_order(comparison, original, renamed, label),
+        moved_columns=tuple(find_moved_columns(original, renamed, label)),
+        has_moments_of_records=has_moments_of_records(original, renamed, label),
+    )
     if control is not None:
         outside = frame.place(control)
         check_outside(X, outside, control)
@@ -182,6 +205,15 @@ def compare_tables(
     return comparison
 
 
+def rename_matched(released: Table, matched: Mapping[str, str]) -> Table:
+    """Return the release with the original names of matched columns, if they are unambiguous."""
+    names = {name: matched.get(name, name) for name in released.columns}
+    if len(set(names.values())) < len(names):
+        return released
+    columns = {names[name]: cells for name, cells in released.columns.items()}
+    return replace(released, columns=columns)
+
+
 def add_row_order(
     comparison: TableComparison, original: Table, released: Table, label: str | None
 ) -> TableComparison:
@@ -193,10 +225,6 @@ def add_row_order(
         in_order = tuple(find_sorted_columns(original, label))
         if in_order:
             return replace(comparison, sorted_columns=in_order)
-    names = {name: comparison.matched.get(name, name) for name in released.columns}
-    if len(set(names.values())) == len(names):
-        columns = {names[name]: cells for name, cells in released.columns.items()}
-        released = replace(released, columns=columns)
     orders = tuple(find_revealed_orders(original, released, label))
     is_uncertain = not comparison.is_declared_aligned and not is_order_certain(
         original, released, label

@@ -9,6 +9,7 @@ from tests.support.release_kinds.few_persons import FEW_PERSONS
 from tests.support.release_kinds.kinds import Kind
 from tests.support.release_kinds.later_kinds import LATER_KINDS
 from tests.support.release_kinds.later_safe import LATER_SAFE_KINDS
+from tests.support.release_kinds.mixed_records import MIXED_RECORDS
 from tests.support.release_kinds.newest_kinds import NEWEST_KINDS
 from tests.support.release_kinds.noise_holes import NOISE_HOLES
 from tests.support.release_kinds.nonlinear_maps import NONLINEAR_MAPS
@@ -33,7 +34,8 @@ EARLIER: dict[str, Kind] = {kind.name: kind for kind in _EARLIER}
 # Invented after the detectors, without knowledge of their features; counted separately.
 LATER: dict[str, Kind] = {kind.name: kind for kind in LATER_KINDS}
 # Invented after all checks; counted separately.
-NEWEST: dict[str, Kind] = {kind.name: kind for kind in (*NEWEST_KINDS, *UNEVEN_NOISE)}
+_NEWEST = (*NEWEST_KINDS, *UNEVEN_NOISE, *MIXED_RECORDS)
+NEWEST: dict[str, Kind] = {kind.name: kind for kind in _NEWEST}
 UNSAFE: dict[str, Kind] = {**EARLIER, **LATER, **NEWEST}
 SAFE: dict[str, Kind] = {kind.name: kind for kind in (*SAFE_KINDS, *LATER_SAFE_KINDS)}
 # Beyond every model of the proofs: whoever lacks the secret cannot distinguish these from noise.

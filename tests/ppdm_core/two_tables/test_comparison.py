@@ -8,7 +8,12 @@ import pytest
 
 from ppdm_core import audit_tables
 from ppdm_core.two_tables.column_alignment import measure_agreement
-from ppdm_core.two_tables.comparison import NO_COMMON_GROUND, TableComparison, compare_tables
+from ppdm_core.two_tables.comparison import (
+    MIXED_RECORDS,
+    NO_COMMON_GROUND,
+    TableComparison,
+    compare_tables,
+)
 from ppdm_core.two_tables.runner import TableAuditor
 from ppdm_core.two_tables.tables import as_table
 from tests.support.audit_cases import make_policy
@@ -35,7 +40,8 @@ def test_compare_tables_renamed_columns_matched_by_value(aligned: bool):
     rows = np.arange(N) if aligned else RNG.permutation(N)
     comparison = compare(make_frame(X[rows][:, order], "z"), aligned=aligned)
     assert comparison.matched == {"z0": "c2", "z1": "c0", "z2": "c3", "z3": "c1"}
-    assert comparison.is_common and not comparison.unread and not comparison.doubts
+    assert comparison.is_common and not comparison.unread
+    assert comparison.doubts == (MIXED_RECORDS,)  # a copy has the moments of the records
     assert np.allclose(comparison.draw.Y, comparison.truth.X[rows])
 
 

@@ -20,6 +20,7 @@ Family = Literal[
     "channels beside the value",
     "nonlinear maps",
     "one column",
+    "mixed records",
     "safe",
 ]
 Make = Callable[[Floats, np.random.Generator], Floats]
