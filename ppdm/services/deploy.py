@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
 POLL_SECONDS = 5.0  # between queries for due releases
+SIGNAL_CHECK_SECONDS = 0.2
 SERVER_CHECK_SECONDS = 2.0
 MAX_FAILED_CHECKS = 3  # of the server; the runner itself would log at length
 STOP_GRACE_SECONDS = 30.0
@@ -65,8 +67,7 @@ def run_schedules(paths: Sequence[str], url: str) -> bool:
 
     The runner is a child process, so that it and its releases end for certain.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # as Ctrl-C
+    signals = note_stop_signals()
     child = subprocess.Popen(
         [sys.executable, "-m", "ppdm.services.schedules", str(os.getpid()), *paths],
         cwd=Path(__file__).resolve().parents[2],
@@ -76,8 +77,7 @@ def run_schedules(paths: Sequence[str], url: str) -> bool:
         start_new_session=True,
     )
     try:
-        watch_runner(child, url)
-    except KeyboardInterrupt:
+        watch_runner(child, url, signals)
         log_progress("stopping; an interrupted release is continued by the next run")
         child.send_signal(signal.SIGINT)  # the runner pauses its schedules
         with suppress(subprocess.TimeoutExpired):
@@ -89,17 +89,33 @@ def run_schedules(paths: Sequence[str], url: str) -> bool:
     return child.returncode == 0
 
 
-def watch_runner(child: subprocess.Popen[bytes], url: str) -> None:
-    """Wait; raise MachineTrouble when the runner or the Prefect server ends."""
-    failed_checks = 0
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            code = child.wait(SERVER_CHECK_SECONDS)
+def note_stop_signals() -> list[int]:
+    """Return a list to which every later Ctrl-C, SIGTERM and SIGHUP is added.
+
+    An exception that a handler raises while a process is waited for can leave the lock of
+    ``Popen.wait`` held for ever.
+    """
+    received: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: received.append(number))
+    return received
+
+
+def watch_runner(child: subprocess.Popen[bytes], url: str, signals: Sequence[int]) -> None:
+    """Wait for a signal; raise MachineTrouble when the runner or the Prefect server ends."""
+    failed_checks, checked = 0, time.monotonic()
+    while not signals:
+        time.sleep(SIGNAL_CHECK_SECONDS)
+        if child.poll() is not None and not signals:
             raise MachineTrouble(
-                f"The runner of the schedules ended (exit code {code}).",
+                f"The runner of the schedules ended (exit code {child.returncode}).",
                 remedy="Run `ppdm doctor`, then `ppdm serve` again.",
             )
+        if time.monotonic() < checked + SERVER_CHECK_SECONDS:
+            continue
         failed_checks = 0 if is_reachable(url) else failed_checks + 1
+        checked = time.monotonic()
         if failed_checks == MAX_FAILED_CHECKS:
             raise MachineTrouble(
                 "The Prefect server no longer responds.",

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,8 +11,8 @@ import pytest
 from flows.config.release_file import load
 from flows.release import is_not_engine_exit
 from ppdm.cli.serve import check_servable, serve_files
-from ppdm.services.deploy import build_deployment
-from ppdm_core.model.errors import BadInput
+from ppdm.services.deploy import build_deployment, note_stop_signals, watch_runner
+from ppdm_core.model.errors import BadInput, MachineTrouble
 from tests.support.small_release import Small
 
 
@@ -78,3 +82,33 @@ def test_is_not_engine_exit_only_engine_traceback_is_false() -> None:
 
     assert not is_not_engine_exit(record("Engine execution exited with unexpected exception"))
     assert is_not_engine_exit(record("Encountered an exception during execution"))
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Restore the handlers of the signals that a test changes."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("handlers")
+def test_watch_runner_signal_returns_and_child_can_be_waited_for(number: int) -> None:
+    received = note_stop_signals()
+    signalling = f"import os, time; os.kill(os.getppid(), {number}); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", signalling]) as child:
+        watch_runner(child, "http://127.0.0.1:9/api", received)
+        child.kill()
+    assert received == [number]
+
+
+@pytest.mark.usefixtures("handlers")
+def test_watch_runner_runner_ended_machine_trouble() -> None:
+    with (
+        subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"]) as child,
+        pytest.raises(MachineTrouble, match=r"ended \(exit code 3\)"),
+    ):
+        watch_runner(child, "http://127.0.0.1:9/api", note_stop_signals())
