@@ -66,7 +66,7 @@ def test_list_axes_every_method_settings_are_valid(method: str, gamma: float | N
     scope = SweepScope(**counts, gamma=gamma, has_ids=True)
     present = Setting(method, dict(cls.suggest_parameters(scope.features, 1000.0)))
     found = list_settings(present, [method], scope, 30)
-    assert len(found) > 1
+    assert len(found) > 1 or not cls.list_axes(scope, present.parameters)
     for setting in found:
         make_sanitizer(setting.method, setting.parameters)
 
