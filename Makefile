@@ -32,7 +32,7 @@ test: .venv/dev ## the tests to run while you work; without the extended and the
 	$(TEST) -m "not slow and not extended and not exhaustive"
 
 lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that pyproject.toml allows
-	$(BIN)/uv pip compile -q pyproject.toml --extra dev --resolution lowest-direct \
+	$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra cluster --resolution lowest-direct \
 		--python-version 3.11 --no-header --no-annotate -o .venv/lowest.txt
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv/lowest
 	$(BIN)/uv pip install -q --python .venv/lowest/bin/python -r .venv/lowest.txt
