@@ -40,8 +40,10 @@ lowest: .venv/uv ## all tests but the slow ones, with the oldest versions that p
 	.venv/lowest/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
 		-W ignore::pytest.PytestRemovedIn10Warning  # by the estimator checks of old scikit-learn
 
+# One process more than there are cores: many of these tests wait for clocks and servers.
 slow: .venv/dev ## the slow tests
-	$(TEST) -m "slow and not exhaustive" -rs
+	$(TEST) --numprocesses=$$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") \
+		-m "slow and not exhaustive" -rs
 
 exhaustive: .venv/dev ## complete sweeps of what the slow tests try on a selection; about an hour
 	$(TEST) -m exhaustive -rs

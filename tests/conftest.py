@@ -52,9 +52,12 @@ def _start_server() -> ServerHandle:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with tests that need no server, while one starts; then what takes longest."""
-    order = {"test_contributing.py": 0, "contract": 1, "e2e": 2}
-    items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 3))
+    """Start with tests that need no server, while one starts; then what takes longest.
+
+    Tests that use all cores by themselves come last.
+    """
+    order = {"contract": 0, "e2e": 1, "test_contributing.py": 3}
+    items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 2))
 
 
 @pytest.hookimpl(optionalhook=True)
