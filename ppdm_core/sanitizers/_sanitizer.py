@@ -69,6 +69,7 @@ class Sanitizer(ABC):
     row_aligned: ClassVar[bool]  # released row i belongs to record i
     common_fit: ClassVar[CommonFit | None] = None  # None: sites cannot release it together
     min_features: ClassVar[int] = 1
+    is_usual: ClassVar[bool] = False  # drafted for tables of these kinds of columns
     is_composite: ClassVar[bool] = False  # runs other methods
     example: ClassVar[Mapping[str, Any]] = {}  # parameters to start with
     more_private: ClassVar[Mapping[str, Direction]] = {}  # parameter -> where it reveals less

@@ -80,6 +80,7 @@ class PcaLaplace(Sanitizer):
 
     name: ClassVar[str] = "pca_laplace"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric"})
+    is_usual: ClassVar[bool] = True
     row_aligned: ClassVar[bool] = True
     common_fit: ClassVar[CommonFit | None] = "moments"
     example: ClassVar[Mapping[str, Any]] = {"components": 2, "b": 0.3}

@@ -50,6 +50,7 @@ class Pipeline(Sanitizer):
 
     name: ClassVar[str] = "pipeline"
     accepts: ClassVar[frozenset[str]] = frozenset({"numeric", "categorical"})
+    is_usual: ClassVar[bool] = True
     row_aligned: ClassVar[bool] = True
     is_composite: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {

@@ -62,6 +62,7 @@ class RandomizedResponse(Sanitizer):
 
     name: ClassVar[str] = "randomized_response"
     accepts: ClassVar[frozenset[str]] = frozenset({"categorical"})
+    is_usual: ClassVar[bool] = True
     row_aligned: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"gamma": {"attribute": 3}}
     more_private: ClassVar[Mapping[str, Direction]] = {"gamma": "lower"}

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
 RECORD_GAMMA = 1000  # of a drafted release; a pipeline divides it among its parts
 TRIAL_ROWS = 200
-USUAL_METHODS: dict[
-    frozenset[str | None], str
-] = {  # by the kinds of the features; the template has their settings
-    frozenset({"numeric"}): "pca_laplace",
-    frozenset({"categorical"}): "randomized_response",
-    frozenset({"numeric", "categorical"}): "pipeline",
-}
 
 
 @dataclass(frozen=True)
@@ -52,15 +45,14 @@ def list_methods(columns: Sequence[Column]) -> list[str]:
     """Return the methods that accept these features; the first one is the usual one."""
     from ppdm_core.sanitizers import SANITIZERS
 
-    kinds = frozenset(column.type for column in columns if column.role == "feature")
-    usual = USUAL_METHODS[kinds]
+    kinds = {column.type for column in columns if column.role == "feature"}
     exact = [name for name, method in SANITIZERS.items() if method.accepts == kinds]
     wider = [
         name
         for name, method in SANITIZERS.items()
         if method.accepts > kinds and not method.is_composite  # whose parts need both kinds
     ]
-    return [usual, *(name for name in exact + wider if name != usual)]
+    return sorted(exact, key=lambda name: not SANITIZERS[name].is_usual) + wider
 
 
 def draft_method(name: str, columns: Sequence[Column], source: Source) -> MethodDraft:
