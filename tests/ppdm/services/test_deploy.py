@@ -86,9 +86,9 @@ def test_is_not_engine_exit_only_engine_traceback_is_false() -> None:
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """Restore the handlers of the signals that a test changes."""
+    """Start with default handlers, also below nohup; restore those that were there."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
     yield
     for number, handler in zip(numbers, before, strict=True):
         signal.signal(number, handler)
