@@ -6,13 +6,16 @@ other ids look random to a party that does not know both powers. What is learned
 parties, and how many ids the other party has. A hash of ids under a key that both share would let
 each of them test any id, at any time; here a test needs the other party.
 
-The points are u-coordinates of Curve25519. Every 32 bytes are one, on the curve or on its twist,
-and both have subgroups of a size that is almost a prime; X25519 clears the small factors.
+The points are u-coordinates on Curve25519. Half of all numbers are on its twist instead, and X25519
+keeps a point where it is: on which of both the hash of an id lies would be a bit that both parties'
+powers leave as it is. So ids are hashed until the point is on the curve, and points of others that
+are not are refused. X25519 clears the small factor of the order of the curve.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,18 +23,41 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 POINT_BYTES = 32
+PRIME = 2**255 - 19
+CURVE_A = 486662  # v^2 = u^3 + A u^2 + u
 
 
 def hash_id(identifier: str, context: str) -> bytes:
-    """Return the point of an id; ``context`` separates releases."""
-    found = hashlib.sha512(f"ppdm-id-1\0{context}\0{identifier}".encode())
-    return found.digest()[:POINT_BYTES]
+    """Return the point of an id, on the curve; ``context`` separates releases."""
+    for counter in itertools.count():  # two tries on average
+        text = f"ppdm-id-2\0{context}\0{counter}\0{identifier}"
+        u = int.from_bytes(hashlib.sha512(text.encode()).digest()) % PRIME
+        if is_on_curve(u):
+            break
+    return u.to_bytes(POINT_BYTES, "little")
+
+
+def is_on_curve(u: int) -> bool:
+    """Return whether a point of the curve has this u-coordinate; one of its twist has, otherwise.
+
+    That is so if the right side of the equation is a square (Euler's criterion). Points whose
+    v-coordinate is 0 are left out.
+    """
+    return pow(u * (u * u + CURVE_A * u + 1), (PRIME - 1) // 2, PRIME) == 1
+
+
+def check_points(points: Iterable[bytes]) -> None:
+    """Raise ValueError for a point that is not on the curve, or is not written in one way only."""
+    for point in points:
+        u = int.from_bytes(point, "little")
+        if u >= PRIME or not is_on_curve(u):
+            raise ValueError("A point is not on the curve.")
 
 
 def blind(points: Iterable[bytes], key: X25519PrivateKey) -> list[bytes]:
     """Return the points raised to a secret power, in the same order.
 
-    Raise ValueError for a point that is none, or whose power is the same for all keys.
+    Raise ValueError for a point whose power is the same for all keys.
     """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
@@ -54,7 +80,9 @@ def pack_points(points: Iterable[bytes]) -> bytes:
 
 
 def unpack_points(raw: bytes) -> list[bytes]:
-    """Return the points in bytes; raise ValueError if they are incomplete."""
+    """Return the points in bytes; raise ValueError if they are incomplete or not on the curve."""
     if len(raw) % POINT_BYTES:
         raise ValueError("The bytes do not hold complete points.")
-    return [raw[start : start + POINT_BYTES] for start in range(0, len(raw), POINT_BYTES)]
+    points = [raw[start : start + POINT_BYTES] for start in range(0, len(raw), POINT_BYTES)]
+    check_points(points)
+    return points
