@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 Alignment = Literal["shared_id", "intersection"]
-MIN_PERSONS = 2  # energy bounds of one person would be that person's shares
+MIN_PERSONS = 20  # among fewer, the bounds are nearly the shares of each person
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ def receive_points(exchange: Exchange, other: str) -> list[bytes]:
         return unpack_points(decode_bytes(exchange.receive(other, "blinded", BlindedIds).points))
     except ValueError:
         raise BadInput(
-            f"'{other}' sent points of ids that are incomplete.", remedy=ASK_SENDER
+            f"'{other}' sent points of ids that are incomplete or not on the curve.",
+            remedy=ASK_SENDER,
         ) from None
 
 
@@ -204,12 +205,13 @@ def mask_part(
     """Return the coefficients of a part, and the energy of all coefficients, under masks.
 
     ``X`` are the scaled columns of this party, and ``Y`` is its part as its gate judged it, both of
-    the common persons in their common order.
+    the common persons in their common order. The masks of all parties cancel if the centre sent all
+    of them one selection.
     """
     session = exchange.session
     steps = part.round_coefficients(X)
     secrets = {other: session.share_secret(other) for other in list_others(exchange)}
-    context = (session.roll.digest, "coefficients")
+    context = (session.roll.digest, "coefficients", *map(str, kept))
     masked = mask_array(part.count_steps(Y), session.name, secrets, context)
     total = sum_energy(steps)
     energy = add_masks([total], session.name, secrets, (*context, "energy"))

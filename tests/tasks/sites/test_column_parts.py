@@ -16,7 +16,7 @@ from tasks.sites import column_parts
 from tasks.sites.column_parts import order_columns
 from tasks.sites.exchange import EndedByCentre, StillWaiting
 from tests.support.column_parties import METHOD, NAMES, THREE, TWO, Columns, M, make_method
-from warehouse.messages.payloads import Coefficients, Payload, decode_bytes
+from warehouse.messages.payloads import Coefficients, Payload, Selection, decode_bytes
 from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
 
@@ -183,7 +183,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "one common person": (
         {"ids": {"census": ["p1", "p2"], "health": ["p2", "p4"]}, "alignment": "intersection"},
-        "have 1 person in common; at least 2 are needed",
+        "have 1 person in common; at least 20 are needed",
     ),
     "other persons": (
         {"ids": {"census": ["p1", "p2"], "health": ["p1", "p2", "p3"]}},
@@ -259,6 +259,31 @@ def test_columns_that_are_no_partition_refused(tmp_path: Path, split: Any, words
     ended = Columns(tmp_path, split).run_all()
     assert words in str(ended[CENTRE])
     assert all(isinstance(ended[name], EndedByCentre) for name in split)
+
+
+def change_sent(monkeypatch: pytest.MonkeyPatch, sender: str, kind: str, change: Any) -> None:
+    """Change what a party sends: ``change`` gets the receiver and the payload."""
+    send = Session.send
+
+    def send_changed(self: Session, receiver: str, sent: str, make: Any) -> None:
+        is_changed = (self.name, sent) == (sender, kind)
+        send(self, receiver, sent, (lambda: change(receiver, make())) if is_changed else make)
+
+    monkeypatch.setattr(Session, "send", send_changed)
+
+
+def test_two_selections_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A centre that asks each party for other coefficients gets no sum of them."""
+
+    def select_others(receiver: str, sent: Selection) -> Selection:
+        pruned = [i for i in range(M) if i not in sent.kept]
+        other = sorted([*sent.kept[1:], pruned[0]])
+        return Selection(kept=other) if receiver == "health" else sent
+
+    change_sent(monkeypatch, CENTRE, "selection", select_others)
+    ended = Columns(tmp_path, TWO).run_all()
+    assert ended["census"] != ended["health"] and len(ended["census"]) == len(ended["health"])
+    assert "cannot be that of records within their bounds" in str(ended[CENTRE])
 
 
 def test_rounds_in_another_order_refused(tmp_path: Path):
