@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class ReleaseContext:
     expectations: tuple[Expectation, ...] = ()
     may_tune: bool = True  # settings may be chosen on the data
     shared_fit: dict[str, Any] | None = None  # what sites that release together agreed on
+    common: tuple[int, ...] | None = field(default=None, repr=False)  # places of the records to
+    # release, if parties with other columns have only these persons in common; None: all
     engine: EngineSettings = LOCAL
     file: str = "{}"  # the release file itself, as JSON: a REVIEW is published with it
 

@@ -18,7 +18,7 @@ from ppdm_core.numerics.scaling import fit_scaling
 from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.sanitize.inputs import SanitizeInputs
-from tasks.sanitize.records import choose_set_aside, select_named
+from tasks.sanitize.records import choose_set_aside, name_all, select_named
 from warehouse.stored_fits import NOBODY, Fit, join_set_aside, select_fits
 
 
@@ -44,7 +44,7 @@ def split_records(
     check_refit(context, sanitizer, identity, inputs)
     reserving, kept = list_reserving_fits(inputs), find_kept_fit(identity, inputs)
     check_recognisable(context, reserving)
-    set_aside = kept.set_aside if kept else choose_records(sanitizer, inputs)
+    set_aside = kept.set_aside if kept else choose_records(context, sanitizer, inputs)
     names = np.union1d(join_set_aside(reserving), set_aside)
     released = select_named(inputs.rows, inputs.noise, names, others=True)
     used = released if inputs.drawn is None else select_named(inputs.rows, inputs.noise, set_aside)
@@ -60,8 +60,14 @@ def split_records(
     return SplitRecords(released, fit, tuple(sorted(reserved_by)), drawn)
 
 
-def choose_records(sanitizer: Sanitizer, inputs: SanitizeInputs) -> Names:
-    """Return the records to set aside for a new fit, none if the method uses released ones."""
+def choose_records(context: ReleaseContext, sanitizer: Sanitizer, inputs: SanitizeInputs) -> Names:
+    """Return the records to set aside for a new fit, none if the method uses released ones.
+
+    Where parties with other columns release their common persons, all others are set aside.
+    """
+    if context.common is not None:
+        names = name_all(inputs.rows, inputs.noise)
+        return np.sort(np.delete(names, list(context.common)))
     if inputs.drawn is None:
         return NOBODY
     return choose_set_aside(inputs.rows, inputs.noise, sanitizer.set_aside, inputs.drawn)

@@ -54,6 +54,11 @@ def select_named(rows: Rows, noise: Noise, names: Names, *, others: bool = False
     return rows.map(select, rows.schema)
 
 
+def name_all(rows: Rows, noise: Noise) -> Names:
+    """Return the names of all records, in their order."""
+    return np.concatenate([name_records(block.key, noise) for block in rows.blocks()])
+
+
 def choose_set_aside(rows: Rows, noise: Noise, share: float, drawn: DrawnRecords) -> Names:
     """Return the names of the records that only the fit uses, sorted.
 

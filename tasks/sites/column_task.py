@@ -44,6 +44,7 @@ from warehouse.audit_results import find_verdict
 from warehouse.clock import now
 from warehouse.messages.payloads import Coefficients, Pool, SiteRows, SiteVerdict, decode_bytes
 from warehouse.messages.roll import CENTRE
+from warehouse.publishing.manifest import digest_text
 from warehouse.record_names import read_record_names
 from warehouse.sanitized_tables import read_candidate, read_validated_blocks
 from warehouse.stage_facts import (
@@ -92,7 +93,7 @@ def read_own_columns(context: ReleaseContext, release_id: str) -> OwnColumns:
 
 
 def read_own_part(context: ReleaseContext, release_id: str) -> Floats:
-    """Return the part of this party that its gate judged, in the order of its persons."""
+    """Return the part that the gate judged: the common persons, in the order of the table."""
     with context.open_run(release_id) as (db, run):
         names = read_facts(db, release_id, SanitizedFacts).public.columns
         found = read_candidate(db, run, names)
@@ -104,7 +105,11 @@ def read_own_part(context: ReleaseContext, release_id: str) -> Floats:
 def align_and_agree(
     context: ReleaseContext, release_id: str, exchange: Exchange
 ) -> tuple[ReleaseContext, AlignedPersons]:
-    """Find the common persons, and return the context with the fit that all parties share."""
+    """Find the common persons, and return the context with them and the fit that all share.
+
+    Only they are drawn, attacked and judged: a verdict on all persons of this party would say
+    little of a few of them.
+    """
     start_step(Step.AGREE)
     own = read_own_columns(context, release_id)
     alignment: Alignment = "intersection" if exchange.member.intersects else "shared_id"
@@ -112,7 +117,9 @@ def align_and_agree(
         aligned = align_persons(exchange, own.ids, alignment)
         X = own.X[aligned.places]
         fit = agree_by_columns(exchange, own.method, own.names, X, aligned.key)
-    return replace(context, shared_fit=fit), aligned
+    common = tuple(sorted(aligned.places))
+    fit["persons"] = digest_text(" ".join(map(str, common)))  # of others the fit is another one
+    return replace(context, shared_fit=fit, common=common), aligned
 
 
 @task(name="send the part", cache_policy=NO_CACHE)
@@ -135,7 +142,8 @@ def send_part(
         assert fit is not None
         label = own.label[aligned.places].tolist() if context.label else ()
         X = own.X[aligned.places]
-        Y = read_own_part(context, release_id)[aligned.places]
+        rank = np.searchsorted(np.sort(aligned.places), aligned.places)  # among the common persons
+        Y = read_own_part(context, release_id)[rank]
         part = own.method.make_part(own.names)
         return mask_part(exchange, part, X, Y, fit["kept"], label)
 

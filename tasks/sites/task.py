@@ -91,7 +91,7 @@ def read_fit_rows(context: ReleaseContext, release_id: str, sanitizer: Sanitizer
         inputs = read_inputs(db, context, run, sanitizer, home.work(release_id))
     rows = inputs.rows
     if inputs.drawn is not None:
-        rows = select_named(rows, inputs.noise, choose_records(sanitizer, inputs))
+        rows = select_named(rows, inputs.noise, choose_records(context, sanitizer, inputs))
     return scale_for_fit(rows, sanitizer)
 
 

@@ -41,8 +41,10 @@ from warehouse.messages.membership import Membership, store_membership
 from warehouse.messages.roll import CENTRE
 from warehouse.publishing.manifest import verify
 from warehouse.sanitized_tables import read_candidate
+from warehouse.sql import ROW
 from warehouse.stage_facts import PoolFacts, SanitizedFacts, find_facts, read_facts
 from warehouse.stages import Stage, is_past
+from warehouse.tables import draws_table
 
 pytestmark = pytest.mark.slow
 COLUMNS = {"census": ("height", "weight", "pulse"), "health": ("iron", "sugar", "salt")}
@@ -53,17 +55,26 @@ N = 60
 class ColumnRelease:
     """A centre and two parties; the census holds the label."""
 
-    def __init__(self, folder: Path, verdicts: dict[str, Outcome] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        verdicts: dict[str, Outcome] | None = None,
+        persons: dict[str, range] | None = None,
+    ) -> None:
+        """Make the parties; each has the persons of its range, by default the first N."""
         self.folder, self.verdicts = folder, verdicts or {}
+        self.persons = persons or dict.fromkeys(COLUMNS, range(N))
+        n = max(each.stop for each in self.persons.values())
         rng = np.random.default_rng(2)
-        level = rng.uniform(2, 8, (N, 1))
-        self.X = np.clip(level + rng.normal(0, 1, (N, 6)), 0, 10)
+        level = rng.uniform(2, 8, (n, 1))
+        self.X = np.clip(level + rng.normal(0, 1, (n, 6)), 0, 10)
         self.moods = ["calm" if each < 5 else "tense" for each in level[:, 0]]
         (folder / "shared").mkdir(parents=True)
         self.contexts = {name: self.make_context(name) for name in (CENTRE, *COLUMNS)}
         pins = {name: self.find_fingerprint(name) for name in self.contexts}
         for name, context in self.contexts.items():
-            member = Membership(name, "ward", str(folder / "shared"), pins)
+            shared = str(folder / "shared")
+            member = Membership(name, "ward", shared, pins, intersects=persons is not None)
             store_membership(context.open_store().home, member)
         self.ended: dict[str, Any] = {}
         self.waits: dict[str, str] = {}
@@ -96,19 +107,33 @@ class ColumnRelease:
             del content["limits"]["label.rate"], content["limits"]["knn_accuracy"]
         if name != CENTRE:
             places = [ORDER.index(each) for each in own]
-            order = np.random.default_rng(len(name)).permutation(N)
             rows = [
                 ",".join(
                     [f"p{i:03d}", *([self.moods[i]] if has_label else [])]
                     + [repr(float(self.X[i, place])) for place in places]
                 )
-                for i in order
+                for i in self.list_persons(name)
             ]
             head = ",".join(["person", *(["mood"] if has_label else []), *own])
             (folder / "t.csv").write_text("\n".join([head, *rows]) + "\n")
         (folder / "release.toml").write_text(tomlkit.dumps(content))
         create_home(folder / ".ppdm")
         return build_context(load(folder / "release.toml"))
+
+    def list_persons(self, name: str) -> list[int]:
+        """Return the numbers of a party's persons in the order of its table."""
+        found: list[int] = np.random.default_rng(len(name)).permutation(self.persons[name]).tolist()
+        return found
+
+    def read_part(self, name: str) -> tuple[list[int], np.ndarray]:
+        """Return the persons that a party drew, and their parts."""
+        context = self.contexts[name]
+        with context.open_store().transaction("tests") as db:
+            run = get_run(db, "ward-0001")
+            columns = read_facts(db, run.release_id, SanitizedFacts).public.columns
+            found = read_candidate(db, run, columns)
+        persons = [self.list_persons(name)[row] for row in found[ROW]]
+        return persons, np.column_stack([found[each] for each in columns])
 
     def find_fingerprint(self, name: str) -> str:
         with self.contexts[name].open_store().transaction("tests") as db:
@@ -184,17 +209,10 @@ def test_column_release_publishes_sums_of_the_parts(published: ColumnRelease):
     names = [each for each in table.column_names if each != "mood"]
     Y = np.column_stack([table.column(each).to_numpy() for each in names])
     assert manifest["rows"] == len(Y) == N and 0 < len(names) < 6
-    parts = []
+    expected = np.zeros((N, len(names)))
     for name in COLUMNS:
-        context = published.contexts[name]
-        with context.open_store().transaction("tests") as db:
-            found = read_candidate(db, get_run(db, "ward-0001"), tuple(names))
-        order = np.random.default_rng(len(name)).permutation(N)
-        rows = np.column_stack([found[each] for each in names])
-        by_person = np.empty_like(rows)
-        by_person[order] = rows  # the table of each party has another order
-        parts.append(by_person)
-    expected = np.sum(parts, axis=0)
+        persons, part = published.read_part(name)
+        expected[persons] += part  # the table of each party has another order
     assert np.allclose(Y[np.lexsort(Y.T)], expected[np.lexsort(expected.T)], atol=1e-9)
     rows = {
         tuple(np.round(row, 9)): mood for row, mood in zip(expected, published.moods, strict=True)
@@ -202,6 +220,31 @@ def test_column_release_publishes_sums_of_the_parts(published: ColumnRelease):
     moods = table.column("mood").to_pylist()
     near = [min(rows, key=lambda each, y=y: np.abs(np.array(each) - y).max()) for y in Y]
     assert [rows[each] for each in near] == moods
+
+
+def test_column_release_of_common_persons_draws_judges_and_charges_them_alone(tmp_path: Path):
+    """What the gate of a party judges is what is published, not all persons that it has."""
+    persons = {"census": range(45), "health": range(20, 80)}
+    release = ColumnRelease(tmp_path / "x", persons=persons)
+    ended = release.run_all()
+    assert ended.get(CENTRE) == Stage.PUBLISHED, (ended, release.waits)
+    table = pq.read_table(release.published / "data.parquet").drop_columns("mood")
+    Y = np.column_stack([column.to_numpy() for column in table.columns])
+    expected = np.zeros((80, Y.shape[1]))
+    for name, own in persons.items():
+        drawn, part = release.read_part(name)
+        assert sorted(drawn) == list(range(20, 45)), name
+        expected[drawn] += part
+        context = release.contexts[name]
+        with context.open_store().transaction("tests") as db:
+            facts = read_facts(db, "ward-0001", SanitizedFacts)
+            run = get_run(db, "ward-0001")
+            query = f"select count(distinct record) from {draws_table(run)}"
+            ((charged,),) = db.execute(query).fetchall()
+        assert (facts.released, facts.set_aside) == (25, len(own) - 25)
+        assert charged == 25
+    expected = expected[20:45]
+    assert np.allclose(Y[np.lexsort(Y.T)], expected[np.lexsort(expected.T)], atol=1e-9)
 
 
 def test_column_release_manifest_has_the_global_loss_and_signed_verdicts(published: ColumnRelease):
