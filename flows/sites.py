@@ -118,7 +118,7 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
             stage = publish_pool(context, release_id, exchange)
             message = log_release(context, release_id)
         if stage == Stage.REFUSED:
-            raise Refused(message, remedy="Ask the sites whose verdict does not allow it.")
+            raise Refused(message, remedy="Ask each site whose verdict does not allow it.")
         return build_final_state(stage, message)
     except PpdmError as error:
         return end_flow(file, error)

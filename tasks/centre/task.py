@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused
+from ppdm_core.model.score import AuditReport
+from ppdm_core.model.verdict import Finding
 from tasks.centre.column_parts import lead_by_columns, make_joined_part
 from tasks.centre.fit import LEADS, build_schema, make_scaling
+from tasks.centre.joined_verdict import judge_sums, score_sums
 from tasks.centre.pool import digest_parts, store_pool, train_models
 from tasks.centre.publish import build_pool_request
 from tasks.centre.site_rows import SitePart, collect_parts
@@ -20,7 +24,8 @@ from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
 from tasks.sites.exchange import Exchange
-from tasks.sites.terms import check_common_release, find_column_method
+from tasks.sites.pool_audit import list_figures
+from tasks.sites.terms import check_common_release, find_column_method, has_other_columns
 from warehouse.audit_results import store_scores, store_verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.code_version import compute_code_version
@@ -149,15 +154,21 @@ def judge_by_sites(
     except BadInput:
         end_session(exchange, "refused")
         raise
+    figures: list[dict[str, Any]] = []
+    findings: list[Finding] = []
+    if run.stage in (Stage.SANITIZED, Stage.AUDITED) and has_other_columns(context):
+        score = score_sums(context, parts.parts[0].table, len(sites.sites), facts.data_digest)
+        figures = list_figures(AuditReport((score,)), context.policy)
+        findings = judge_sums(context, facts.guarantee, score)
     if run.stage == Stage.SANITIZED:
-        report = merge_figures(sites, facts.released, context.policy.attacker.epsilon)
+        report = merge_figures(sites, facts.released, context.policy.attacker.epsilon, figures)
         with store.advance(run, Stage.AUDITED) as change:
             store_facts(change.db, run, AuditedFacts(report))
             store_facts(change.db, run, sites)
             store_scores(change.db, release_id, report.scores)
             change.detail.update(scores=len(report.scores), sites=len(sites.sites))
     if run.stage in (Stage.SANITIZED, Stage.AUDITED):
-        verdict = reach_pool_verdict(context, run, sites, facts.data_digest)
+        verdict = reach_pool_verdict(context, run, sites, facts.data_digest, findings)
         to = Stage.APPROVED if verdict.outcome == "PASS" else Stage.REFUSED
         with store.advance(run, to) as change:
             check_history(change.db)

@@ -109,9 +109,15 @@ def bad_verdict(site: str, what: str) -> BadInput:
 
 
 def reach_pool_verdict(
-    context: ReleaseContext, run: Run, sites: SitesFacts, pool_digest: str
+    context: ReleaseContext,
+    run: Run,
+    sites: SitesFacts,
+    pool_digest: str,
+    own: Sequence[Finding] = (),
 ) -> Verdict:
     """Return PASS if every site allows the pool, else FAIL; each site is one check.
+
+    ``own`` are the findings of the centre, where it judges the pool by limits of its own.
 
     A site allows it by a PASS, or by a REVIEW that its own reviewers approved; no reviewer of the
     centre decides for a site. The checks have numbers, because recipients read them and not the
@@ -121,6 +127,7 @@ def reach_pool_verdict(
         Finding(f"site.{number}", "PASS" if site.allows else "FAIL", describe_site(site))
         for number, site in enumerate(sites.sites, start=1)
     )
+    findings += tuple(own)
     return Verdict(
         outcome=worst(findings),
         findings=findings,
@@ -139,11 +146,13 @@ def describe_site(site: SiteFacts) -> str:
     return f"Its attacks on the pool ended as {site.outcome}: {checks}.{approved}"
 
 
-def merge_figures(sites: SitesFacts, n: int, epsilon: float) -> AuditReport:
-    """Return the least favourable figure of all sites for each score, as they rounded them."""
+def merge_figures(
+    sites: SitesFacts, n: int, epsilon: float, own: Sequence[Mapping[str, Any]] = ()
+) -> AuditReport:
+    """Return the least favourable figure for each score, of all sites and the centre's own."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for site in sites.sites:
-        for figure in site.statement["figures"]:
+    for figures in (*(site.statement["figures"] for site in sites.sites), own):
+        for figure in figures:
             found.setdefault(figure["name"], []).append(figure)
     scores = []
     for name, figures in found.items():

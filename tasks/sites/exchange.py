@@ -11,6 +11,7 @@ from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from tasks.sites.terms import (
     check_common_release,
+    check_linkage_limited,
     check_other_party_limited,
     describe_terms,
 )
@@ -110,7 +111,9 @@ def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> 
     if is_centre != (member.name == CENTRE):
         raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
     check_common_release(context, len(member.sites))
-    if not is_centre:
+    if is_centre:
+        check_linkage_limited(context)
+    else:
         check_other_party_limited(context)
     with store.transaction("common release") as db:
         signing = home_key(db).signing()

@@ -159,6 +159,6 @@ def end_part(exchange: Exchange) -> None:
     exchange.entry.end(end.model_dump())
     if end.outcome != "published":
         raise Refused(
-            "The pool was not published: the verdict of a site does not allow it.",
+            "The pool was not published: the verdict of a site or of the centre forbids it.",
             remedy="Ask the centre; a later run of the same command begins a new release.",
         )

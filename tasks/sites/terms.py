@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ppdm_core.attacks.other_party import OtherParty
+from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.metrics.breach_rate import BreachRate
+from ppdm_core.metrics.rate import Rate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
@@ -20,6 +22,7 @@ MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
 
 
 OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
+LINKAGE_LIMIT = f"{RecordLinkage.name}.{Rate.name}"
 
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
@@ -73,6 +76,15 @@ def check_other_party_limited(context: ReleaseContext) -> None:
             "No limit judges what the other parties learn of the columns of this party.",
             remedy=f'Set "{OTHER_PARTY_LIMIT}" in [limits], and require {OtherParty.name} in '
             "[audit].",
+        )
+
+
+def check_linkage_limited(context: ReleaseContext) -> None:
+    """Raise BadInput if the centre has no limit on what whole records find in the sums."""
+    if has_other_columns(context) and LINKAGE_LIMIT not in context.policy.limits:
+        raise BadInput(
+            "No limit judges how many persons are found in the sums by their whole records.",
+            remedy=f'Set "{LINKAGE_LIMIT}" in [limits] of the centre.',
         )
 
 

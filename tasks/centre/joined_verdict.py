@@ -1,0 +1,38 @@
+"""What the centre of parties with other columns judges itself: the published sums.
+
+The gate of each party judged its own part. What the sums say of a complete record is more, and the
+limits on it are those of the centre.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_core.audit.joined_linkage import LINKAGE_RATE, SumNoise, score_joined_rows
+from ppdm_core.gates import GATES, GateInput
+from ppdm_core.gates.score_limits import judge
+from ppdm_core.model.release import Guarantee
+from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.verdict import Finding
+from tasks.context import ReleaseContext
+from tasks.sites.rows import ReleasedTable
+from tasks.sites.terms import find_column_method
+
+
+def score_sums(context: ReleaseContext, table: ReleasedTable, parties: int, digest: str) -> Score:
+    """Return the linkage of whole records to the sums; the same in every process.
+
+    ``digest`` is that of the published file.
+    """
+    method = find_column_method(context.make_sanitizer())
+    assert method is not None
+    noise = None if method.noise_scale is None else SumNoise(method.noise_scale, parties)
+    rng = np.random.default_rng(int(digest, 16))
+    return score_joined_rows(table.Y, table.label, noise, context.policy, rng)
+
+
+def judge_sums(context: ReleaseContext, guarantee: Guarantee, score: Score) -> list[Finding]:
+    """Return the findings by the limits of the centre: amplification, and linkage."""
+    gate_input = GateInput(AuditReport((score,)), guarantee, context.method, context.policy)
+    limit = context.policy.limits[LINKAGE_RATE]
+    return [*GATES["amplification"].check(gate_input), judge(score, limit)]
