@@ -12,6 +12,7 @@ from typing import Any
 
 CENTRE = "centre"
 FILE = "release.toml"
+IN_REVIEW = 4  # exit code
 PPDM = (sys.executable, "-m", "ppdm.cli.app")
 
 
@@ -62,7 +63,8 @@ def join_parties(folder: Path, sites: Sequence[str], options: Sequence[str] = ()
 def run_parties(folder: Path, sites: Sequence[str]) -> dict[str, int]:
     """Run all parties at the same time, each in processes of its own; return their exit codes.
 
-    What a party prints stands in the file `run.log` of its folder.
+    What a party prints stands in the file `run.log` of its folder. The centre is stopped if a site
+    waits for its reviewers: it continues with the next run.
     """
     started = {}
     for name in (CENTRE, *sites):
@@ -75,7 +77,11 @@ def run_parties(folder: Path, sites: Sequence[str]) -> dict[str, int]:
                 stdout=log,
                 stderr=log,
             )
-    return {name: process.wait() for name, process in started.items()}
+    codes = {name: started[name].wait() for name in sites}
+    if IN_REVIEW in codes.values():
+        started[CENTRE].terminate()
+    code = started[CENTRE].wait()
+    return {CENTRE: IN_REVIEW if code < 0 else code, **codes}
 
 
 def show_end(folder: Path, codes: Mapping[str, int]) -> int:

@@ -4,8 +4,13 @@
 
 The records are invented here: answers from 0 to 3, four of them in each registry. The registries
 agree among themselves on the order of persons and columns; the centre sees sums under masks. The
-gate of each registry judges what the other one can learn of its columns. Each registry adds noise
-to its own part: as little as the limit on amplification allows, in two digits.
+gate of each registry judges what the other one can learn of its columns, and the centre what
+somebody learns from the sums who knows complete records. Each registry adds noise to its own part:
+as little as the centre's limit on the amplification of a complete record allows, in two digits.
+
+No check judges membership, because columns so coarse keep the limit in any case: the reviewers of
+both registries decide (exit code 4). Each of them approves with `ppdm decide persons-0001
+--approve`; then the same command publishes.
 
 Without noise the release is refused: cosine coefficients alone let each registry recover two thirds
 of the records of the other one.
