@@ -1,8 +1,9 @@
 """The steps of a party that holds other columns of the same persons than all others.
 
 All other parties know the order of the released columns and their own parts. What remains for them
-is the part of this party, with a known map: its gate judges exactly that. A recipient
-sees only the sums, which is less.
+is the part of this party, with a known map: its gate judges exactly that. A recipient sees the sums
+alone. For the reconstruction of these columns that is less; for the linkage of complete records it
+is more, and the centre judges it.
 """
 
 from __future__ import annotations
