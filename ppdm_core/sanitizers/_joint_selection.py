@@ -13,12 +13,14 @@ proven to be complete in time is refused.
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppdm_core.model.arrays import Floats, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers._fuzzy_selection import (
     SHARE_STEP,
@@ -27,7 +29,7 @@ from ppdm_core.sanitizers._fuzzy_selection import (
     count_within_budget,
 )
 
-TIME_LIMIT = 60.0  # seconds for one programme
+TIME_LIMIT = 60.0  # seconds for all programmes of one choice
 LEVEL_STEP = 1e-9  # levels that differ by less count as equal
 INFEASIBLE = 2  # status of the solver
 
@@ -41,6 +43,26 @@ class PartyBounds:
     spread: Floats  # (m,)
 
 
+class Deadline:
+    """The end of the time that all programmes of one choice have together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.start = seconds, time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, at least 0."""
+        return max(0.0, self.start + self.seconds - time.monotonic())
+
+    def refuse(self, gap: float | None) -> BadInput:
+        """Return the error of a choice that was not proven in time."""
+        known = "unknown" if gap is None else f"{gap:.1%}"
+        return BadInput(
+            f"No best choice of coefficients was proven within {self.seconds:g} s (gap: {known}).",
+            remedy="Release fewer columns, or change b and p.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class JointProgramme:
     """The bounds of all parties, and the losses that each of them accepts."""
@@ -48,7 +70,7 @@ class JointProgramme:
     parties: Sequence[PartyBounds]
     b: float
     p: float
-    time_limit: float = TIME_LIMIT
+    deadline: Deadline = field(default_factory=lambda: Deadline(TIME_LIMIT))
 
     @property
     def m(self) -> int:
@@ -73,6 +95,11 @@ class JointProgramme:
             levels.append(1.0 if a + d <= self.b else max(left, 0.0) / (self.p + d))
         return min(levels)
 
+    def list_possible(self) -> Bools:
+        """Return which coefficients can be pruned, each on its own, at a level above 0; (m,)."""
+        levels = [self.compute_level(np.array([i])) for i in range(self.m)]
+        return np.array(levels) > 0
+
     def find_better(self, K: int, level: float, *, or_equal: bool = False) -> Ints | None:
         """Return ``K`` coefficients with a larger mu_C than a level, None if there are none."""
         price = level if or_equal else level + LEVEL_STEP
@@ -83,7 +110,7 @@ class JointProgramme:
             reached = self.compute_level(pruned)
             return reached >= level if or_equal else reached > level
 
-        return find_set(rows, budget, K, is_better, self.time_limit)
+        return find_set(rows, budget, K, is_better, self.deadline)
 
     def find_best(self, K: int, start: float) -> tuple[Ints, float] | None:
         """Return the best ``K`` coefficients and their mu_C; None if it is below ``start``."""
@@ -104,7 +131,7 @@ class JointProgramme:
             return bool((shares[:, pruned].sum(axis=1) <= budget).all())
 
         sizes = range(upper, 0, -1)
-        found = (find_set(shares, limits, K, fits, self.time_limit) is not None for K in sizes)
+        found = (find_set(shares, limits, K, fits, self.deadline) is not None for K in sizes)
         return next((K for K, is_found in zip(sizes, found, strict=True) if is_found), 0)
 
 
@@ -113,33 +140,32 @@ def find_set(
     budget: Floats,
     K: int,
     accept: Callable[[Ints], bool],
-    time_limit: float,
+    deadline: Deadline,
 ) -> Ints | None:
     """Return ``K`` places whose sums in all rows keep the budget, None if there are none.
 
     ``accept`` decides about a set in exact numbers; one that it does not accept is excluded.
-    Raise BadInput if the search does not end in time.
+    Raise BadInput if the search does not end in time, which all searches of a choice share.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     m = rows.shape[1]
     constraints = [LinearConstraint(rows, -np.inf, budget), LinearConstraint(np.ones(m), K, K)]
     while True:
+        left = deadline.left
+        if left <= 0:
+            raise deadline.refuse(None)
         found = milp(
             rows.sum(axis=0),
             integrality=np.ones(m),
             bounds=Bounds(0.0, 1.0),
             constraints=constraints,
-            options={"time_limit": time_limit},
+            options={"time_limit": left},
         )
         if found.status == INFEASIBLE:
             return None
         if found.status != 0 or found.x is None:
-            gap = "unknown" if found.mip_gap is None else f"{found.mip_gap:.1%}"
-            raise BadInput(
-                f"No best choice of coefficients was proven within {time_limit:g} s (gap: {gap}).",
-                remedy="Release fewer columns, or change b and p.",
-            )
+            raise deadline.refuse(found.mip_gap)
         chosen = np.flatnonzero(np.rint(found.x))
         if accept(chosen):
             return chosen
@@ -178,17 +204,12 @@ def choose_jointly(programme: JointProgramme) -> PruningChoice:
 
 def describe_infeasible(programme: JointProgramme) -> BadInput:
     """Return the error of constraints that allow no coefficient to be pruned, with their names."""
-    budget = programme.b + programme.p
-    tight = [
-        party.name
-        for party in programme.parties
-        if count_within_budget(party.low, budget) == 0 or choose_alone(programme, party) == 0
-    ]
-    who = " and ".join(f"'{name}'" for name in tight)
+    who = [party.name for party in find_conflict(programme)]
+    names = " and ".join(map(repr, who))
     because = (
-        f"the constraint of {who} alone excludes each of them"
-        if tight
-        else f"the constraints of {len(programme.parties)} parties exclude them together"
+        f"the constraint of {names} alone excludes each of them"
+        if len(who) == 1
+        else f"the constraints of {names} exclude them together"
     )
     return BadInput(
         f"With b = {programme.b:g} and p = {programme.p:g} no coefficient can be pruned: "
@@ -197,13 +218,18 @@ def describe_infeasible(programme: JointProgramme) -> BadInput:
     )
 
 
-def choose_alone(programme: JointProgramme, party: PartyBounds) -> int:
-    """Return how many coefficients one party alone could prune at a level above 0."""
-    levels = (
-        JointProgramme((party,), programme.b, programme.p).compute_level(np.array([i]))
-        for i in range(programme.m)
-    )
-    return sum(level > 0 for level in levels)
+def find_conflict(programme: JointProgramme) -> Sequence[PartyBounds]:
+    """Return the fewest parties whose constraints together allow no coefficient to be pruned.
+
+    A set of coefficients that suits them has subsets of one coefficient that do, so that single
+    coefficients decide: each must be excluded by a party of the conflict.
+    """
+    alone = [replace(programme, parties=[party]).list_possible() for party in programme.parties]
+    for count in range(1, len(alone) + 1):
+        for some in itertools.combinations(range(len(alone)), count):
+            if not np.logical_and.reduce([alone[t] for t in some]).any():
+                return [programme.parties[t] for t in some]
+    return programme.parties  # only just: a larger set meets a budget exactly, at level 0
 
 
 def choose_most_pruned(shares: Floats, loss: float) -> Ints:
@@ -213,15 +239,19 @@ def choose_most_pruned(shares: Floats, loss: float) -> Ints:
     solution breaks them, so that few of them are ever solved for.
     """
     upper = min(shares.shape[1] - 1, count_within_budget(shares.min(axis=0), loss))
+    deadline = Deadline(TIME_LIMIT)
     for K in range(upper, 0, -1):
-        pruned, worst = choose_least_loss(shares, K)
+        pruned, worst = choose_least_loss(shares, K, deadline)
         if worst <= loss:
             return pruned
     return np.empty(0, dtype=np.int64)
 
 
-def choose_least_loss(shares: Floats, K: int, time_limit: float = TIME_LIMIT) -> tuple[Ints, float]:
+def choose_least_loss(
+    shares: Floats, K: int, deadline: Deadline | None = None
+) -> tuple[Ints, float]:
     """Return the ``K`` coefficients whose loss for the worst record is smallest, and that loss."""
+    deadline = deadline or Deadline(TIME_LIMIT)
     pruned = np.argsort(shares.max(axis=0), kind="stable")[:K]
     loss = float(shares[:, pruned].sum(axis=1).max())
     used = [int(np.argmax(shares[:, pruned].sum(axis=1)))]
@@ -239,7 +269,7 @@ def choose_least_loss(shares: Floats, K: int, time_limit: float = TIME_LIMIT) ->
     while True:
         budget = np.full(len(used), loss - SHARE_STEP / 2)
         try:
-            better = find_set(shares[used], budget, K, is_better, time_limit)
+            better = find_set(shares[used], budget, K, is_better, deadline)
         except BrokenRow:  # the next programme has its constraint, too
             continue
         if better is None:

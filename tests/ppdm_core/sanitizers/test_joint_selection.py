@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput
+from ppdm_core.sanitizers import _joint_selection
 from ppdm_core.sanitizers._fuzzy_selection import Programme, choose_pruning
 from ppdm_core.sanitizers._joint_selection import (
+    Deadline,
     JointProgramme,
     PartyBounds,
     choose_jointly,
@@ -19,7 +23,7 @@ from ppdm_core.sanitizers._joint_selection import (
 from tests.ppdm_core.sanitizers.test_fuzzy_selection import draw_shares
 
 
-def make_programme(shares: list, b: float, p: float, **more: float) -> JointProgramme:
+def make_programme(shares: list, b: float, p: float, **more: Any) -> JointProgramme:
     parties = [PartyBounds(f"party{t}", *each) for t, each in enumerate(shares)]
     return JointProgramme(parties, b, p, **more)
 
@@ -96,15 +100,54 @@ def test_choose_jointly_infeasible_names_the_party():
 def test_choose_jointly_infeasible_together():
     one = (np.array([0.02, 0.98]), np.zeros(2))
     two = (np.array([0.98, 0.02]), np.zeros(2))
-    with pytest.raises(BadInput, match="constraints of 2 parties exclude them together"):
+    with pytest.raises(BadInput, match="constraints of 'party0' and 'party1' exclude"):
         choose_jointly(make_programme([one, two], 0.0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("keeps", "conflict"),
+    [
+        ([[0, 1], [2], [0, 1, 2], [1, 2]], ["party0", "party1"]),
+        ([[0, 1], [1, 2], [0, 2], [0, 1, 2]], ["party0", "party1", "party2"]),
+        ([[0, 1, 2], [0, 1], [], [2]], ["party2"]),
+        ([[0], [0, 1, 2], [0, 2], [1, 2]], ["party0", "party3"]),
+    ],
+)
+def test_choose_jointly_infeasible_names_the_fewest_parties(
+    keeps: list[list[int]], conflict: list[str]
+):
+    """Each party can prune some of three coefficients; the fourth holds all other energy."""
+    shares = []
+    for able in keeps:
+        low = np.where(np.isin(np.arange(4), able), 0.01, 0.3)
+        low[3] = 0.5
+        shares.append((low, np.zeros(4)))
+    with pytest.raises(BadInput) as found:
+        choose_jointly(make_programme(shares, 0.0, 0.1))
+    assert [f"party{t}" for t in range(4) if f"'party{t}'" in str(found.value)] == conflict
 
 
 def test_choose_jointly_not_proven_in_time_refused():
     rng = np.random.default_rng(3)
     shares = [draw_shares(rng, 60) for _ in range(4)]
     with pytest.raises(BadInput, match="No best choice of coefficients was proven"):
-        choose_jointly(make_programme(shares, 0.1, 0.2, time_limit=1e-9))
+        choose_jointly(make_programme(shares, 0.1, 0.2, deadline=Deadline(1e-9)))
+
+
+@pytest.mark.parametrize(("step", "is_refused"), [(0.01, False), (5.0, True)])
+def test_choose_jointly_all_programmes_share_one_deadline(
+    monkeypatch: pytest.MonkeyPatch, step: float, is_refused: bool
+):
+    """By a clock that advances at every look: no programme alone takes long."""
+    clock = itertools.count(0.0, step)
+    monkeypatch.setattr(_joint_selection, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    rng = np.random.default_rng(3)
+    programme = make_programme([draw_shares(rng, 12) for _ in range(3)], 0.1, 0.3)
+    if not is_refused:
+        assert len(choose_jointly(programme).pruned)
+        return
+    with pytest.raises(BadInput, match=r"No best choice .* within 60 s \(gap: unknown\)"):
+        choose_jointly(programme)
 
 
 @pytest.mark.extended
