@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tomlkit
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from flows.config.context import build_context
 from flows.config.release_file import load
@@ -26,6 +27,9 @@ from ppdm_core.audit.joined_linkage import share_equal_rows
 from ppdm_core.model.errors import BadInput, PpdmError, Undecided
 from ppdm_core.model.manifest import key_fingerprint
 from ppdm_core.model.verdict import Finding, Outcome, Verdict
+from ppdm_core.numerics.masks import pack_values
+from ppdm_core.numerics.private_intersection import hash_id
+from ppdm_core.sanitizers._column_parts import ColumnPart, sum_energy
 from tasks.centre.task import collect_rows, judge_by_sites, lead_fit, pool_rows, publish_pool
 from tasks.context import ReleaseContext
 from tasks.ingest.task import load_raw
@@ -34,13 +38,15 @@ from tasks.sites.column_task import align_and_agree, judge_joined_rows, send_par
 from tasks.sites.exchange import Exchange, StillWaiting
 from tasks.sites.pool_review import store_pool_facts
 from tasks.sites.task import begin_part, end_part, enter_release
-from tasks.sites.terms import check_common_release
+from tasks.sites.terms import check_common_release, find_column_method
 from tests.support.contexts import create_home, write_unchecked
 from tests.support.small_release import BY, CONTENT, feature
 from warehouse.audit_results import find_verdict
 from warehouse.database import get_run
 from warehouse.integrity.home_key import home_key
+from warehouse.messages.envelope import bind, make_suite, parse_message
 from warehouse.messages.membership import Membership, store_membership
+from warehouse.messages.payloads import decode_bytes, encode_bytes
 from warehouse.messages.roll import CENTRE
 from warehouse.publishing.manifest import verify
 from warehouse.sanitized_tables import read_candidate
@@ -54,6 +60,10 @@ COLUMNS = {"census": ("height", "weight", "pulse"), "health": ("iron", "sugar", 
 ORDER = [*COLUMNS["census"], *COLUMNS["health"]]
 N = 200
 NOISE = 0.7  # scale; so much that a recipient with whole records finds few rows of so small a table
+
+
+def make_id(person: int) -> str:
+    return f"person-{person:05d}"
 
 
 class ColumnRelease:
@@ -89,6 +99,8 @@ class ColumnRelease:
             shared = str(folder / "shared")
             member = Membership(name, "ward", shared, pins, intersects=persons is not None)
             store_membership(context.open_store().home, member)
+        self.keys: dict[str, bytes] = {}  # of the messages to each party
+        self.roll = ""
         self.ended: dict[str, Any] = {}
         self.waits: dict[str, str] = {}
 
@@ -127,7 +139,7 @@ class ColumnRelease:
             places = [ORDER.index(each) for each in own]
             rows = [
                 ",".join(
-                    [f"p{i:03d}", *([self.moods[i]] if has_label else [])]
+                    [make_id(i), *([self.moods[i]] if has_label else [])]
                     + [repr(float(self.X[i, place])) for place in places]
                 )
                 for i in self.list_persons(name)
@@ -158,7 +170,10 @@ class ColumnRelease:
             return key_fingerprint(home_key(db).signing().public_key())
 
     def enter(self, name: str) -> Exchange:
-        return enter_release.fn(self.contexts[name], 0.0, name == CENTRE)
+        exchange = enter_release.fn(self.contexts[name], 0.0, name == CENTRE)
+        self.roll = exchange.session.roll.digest
+        self.keys[name] = bytes.fromhex((exchange.entry.folder / "exchange.key").read_text())
+        return exchange
 
     def run_centre(self) -> Stage:
         context, exchange = self.contexts[CENTRE], self.enter(CENTRE)
@@ -221,6 +236,16 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> ColumnRelease:
     return release
 
 
+@pytest.fixture(scope="module")
+def common(tmp_path_factory: pytest.TempPathFactory) -> ColumnRelease:
+    """A release of the persons that two tables have in common."""
+    persons = {"census": range(170), "health": range(20, 260)}
+    release = ColumnRelease(tmp_path_factory.mktemp("common") / "x", persons=persons)
+    ended = release.run_all()
+    assert ended.get(CENTRE) == Stage.PUBLISHED, (ended, release.waits)
+    return release
+
+
 def test_column_release_publishes_sums_of_the_parts(published: ColumnRelease):
     manifest = verify(published.published).manifest
     table = pq.read_table(published.published / "data.parquet")
@@ -240,12 +265,11 @@ def test_column_release_publishes_sums_of_the_parts(published: ColumnRelease):
     assert [rows[each] for each in near] == moods
 
 
-def test_column_release_of_common_persons_draws_judges_and_charges_them_alone(tmp_path: Path):
+def test_column_release_of_common_persons_draws_judges_and_charges_them_alone(
+    common: ColumnRelease,
+):
     """What the gate of a party judges is what is published, not all persons that it has."""
-    persons = {"census": range(170), "health": range(20, 260)}
-    release = ColumnRelease(tmp_path / "x", persons=persons)
-    ended = release.run_all()
-    assert ended.get(CENTRE) == Stage.PUBLISHED, (ended, release.waits)
+    release, persons = common, common.persons
     table = pq.read_table(release.published / "data.parquet").drop_columns("mood")
     Y = np.column_stack([column.to_numpy() for column in table.columns])
     expected = np.zeros((260, Y.shape[1]))
@@ -286,10 +310,17 @@ def find_failures(release: ColumnRelease) -> dict[str, str]:
     return {each.check: each.outcome for each in verdict.failures}
 
 
-def test_column_release_sum_above_the_centres_limit_on_amplification_refused(tmp_path: Path):
-    """A complete record is in all parts: its gamma is the product of theirs."""
-    limit = {"amplification.record": {"value": 100, **BY}}
-    release = ColumnRelease(tmp_path / "x", limits=limit)
+@pytest.mark.parametrize(
+    ("limit", "outcome"), [({"value": 100}, "FAIL"), ({"value": 1e9, "review": 100}, "REVIEW")]
+)
+def test_column_release_sum_above_the_centres_limit_on_amplification_refused(
+    tmp_path: Path, limit: dict[str, float], outcome: str
+):
+    """A complete record is in all parts: its gamma is the product of theirs.
+
+    Nobody reviews at the centre, so that a REVIEW of its own checks refuses, too.
+    """
+    release = ColumnRelease(tmp_path / "x", limits={"amplification.record": {**limit, **BY}})
     ended = release.run_all()
     figures = {}
     for name, context in release.contexts.items():
@@ -299,7 +330,7 @@ def test_column_release_sum_above_the_centres_limit_on_amplification_refused(tmp
     assert figures["census"] < 100 and figures["health"] < 100 < figures[CENTRE]
     assert figures[CENTRE] == pytest.approx(figures["census"] * figures["health"])
     assert ended[CENTRE] == Stage.REFUSED
-    assert find_failures(release) == {"amplification.record": "FAIL"}
+    assert find_failures(release) == {"amplification.record": outcome}
     assert not release.published.exists()
 
 
@@ -319,15 +350,12 @@ def test_column_release_sum_that_whole_records_find_refused(tmp_path: Path):
     assert not release.published.exists()
 
 
-@pytest.mark.parametrize(("noise", "outcome"), [(0.01, "FAIL"), (0.05, "REVIEW")])
-def test_column_release_little_noise_that_whole_records_see_through_refused(
-    tmp_path: Path, noise: float, outcome: str
-):
-    """Nobody reviews at the centre: what is no PASS of its own checks refuses."""
+def test_column_release_little_noise_that_whole_records_see_through_refused(tmp_path: Path):
     limit = {"amplification.record": {"value": 1e300, **BY}}
-    release = ColumnRelease(tmp_path / "x", noise=noise, limits=limit)
-    assert release.run_all()[CENTRE] == Stage.REFUSED
-    assert find_failures(release) == {"record_linkage.rate": outcome}
+    release = ColumnRelease(tmp_path / "x", noise=0.02, limits=limit)
+    ended = release.run_all()
+    assert ended.get(CENTRE) == Stage.REFUSED, (ended, release.waits)
+    assert find_failures(release) == {"record_linkage.rate": "FAIL"}
 
 
 def test_centre_without_a_limit_on_whole_records_refused(tmp_path: Path):
@@ -349,15 +377,92 @@ def test_column_release_no_party_publishes_its_part(published: ColumnRelease):
         assert not folder.exists() or not [*folder.rglob("data.parquet")]
 
 
-def test_column_release_messages_hold_no_id_and_no_value(published: ColumnRelease):
-    raw = b"".join(each.read_bytes() for each in published.folder.joinpath("shared").rglob("*.msg"))
-    assert b"p001" not in raw
-    kinds = set()
-    for path in published.folder.joinpath("shared").rglob("*.msg"):
-        kinds.add(json.loads(path.read_text())["header"]["kind"])
-    assert kinds == {
-        "order", "roster", "bounds", "selection", "coefficients", "pool", "verdict", "end"
-    }  # fmt: skip
+def open_messages(release: ColumnRelease) -> list[tuple[str, dict[str, Any]]]:
+    """Return kind and payload of every message, as its receiver decrypts it."""
+    found = []
+    for path in sorted(release.folder.joinpath("shared").rglob("*.msg")):
+        header, body, _ = parse_message(path.name, path.read_bytes())
+        key = X25519PrivateKey.from_private_bytes(release.keys[header.receiver])
+        text = make_suite().decrypt(decode_bytes(body), key, info=bind(header))
+        found.append((header.kind, json.loads(text)))
+    return found
+
+
+def find_leaks(release: ColumnRelease, messages: list[tuple[str, dict[str, Any]]]) -> set[str]:
+    """Return what of the parties' private content is in messages: in their text or their bytes."""
+    content = json.dumps([payload for _, payload in messages]).encode()
+    for _, payload in messages:
+        for field in ("points", "values", "energy", "data"):
+            if payload.get(field):
+                content += decode_bytes(payload[field])
+    leaks = set()
+    for name, context in release.contexts.items():
+        if name == CENTRE:
+            continue
+        persons, Y = release.read_part(name)
+        X = release.X[persons][:, [ORDER.index(each) for each in COLUMNS[name]]]
+        part = make_column_part(context, name)
+        scaled = part.round_coefficients(X / 10)
+        inside = X[(X > 0) & (X < 10)]  # the bounds are no secret
+        canaries: dict[str, list[bytes]] = {
+            "id": [make_id(each).encode() for each in release.list_persons(name)],
+            "hash": [hash_id(make_id(i), release.roll) for i in release.list_persons(name)],
+            "value": [repr(each).encode() for each in inside.tolist()],
+            "bytes": [np.float64(each).tobytes() for each in np.append(inside, inside / 10)],
+            "part": [row.tobytes() for row in part.count_steps(Y)],
+            "part as numbers": [row.tobytes() for row in Y],
+            "coefficients": [row.tobytes() for row in scaled],
+            "energy": [pack_values([sum_energy(scaled)])],
+        }
+        leaks |= {what for what, each in canaries.items() if any(one in content for one in each)}
+    return leaks
+
+
+def make_column_part(context: ReleaseContext, name: str) -> ColumnPart:
+    method = find_column_method(context.make_sanitizer())
+    assert method is not None
+    return method.make_part(COLUMNS[name])
+
+
+def plant(release: ColumnRelease, what: str) -> dict[str, Any]:
+    """Return a payload with private content of the census."""
+    persons, Y = release.read_part("census")
+    X = release.X[persons][:, [ORDER.index(each) for each in COLUMNS["census"]]]
+    part = make_column_part(release.contexts["census"], "census")
+    scaled = part.round_coefficients(X / 10)
+    planted: dict[str, dict[str, Any]] = {
+        "id": {"names": [make_id(persons[0])]},
+        "hash": {"points": encode_bytes(hash_id(make_id(persons[3]), release.roll))},
+        "value": {"low": X[5].tolist()},
+        "bytes": {"values": encode_bytes(X[7].tobytes())},
+        "part": {"values": encode_bytes(part.count_steps(Y).tobytes())},
+        "part as numbers": {"data": encode_bytes(Y[9].tobytes())},
+        "coefficients": {"values": encode_bytes(scaled.tobytes())},
+        "energy": {"energy": encode_bytes(pack_values([sum_energy(scaled)]))},
+    }
+    return planted[what]
+
+
+ROUNDS = {"order", "bounds", "selection", "coefficients", "pool", "verdict", "end"}
+LEAKS = (
+    "id", "hash", "value", "bytes", "part", "part as numbers", "coefficients", "energy"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("fixture", "kind"), [("published", "roster"), ("common", "blinded")])
+def test_column_release_messages_hold_no_id_and_no_value(
+    request: pytest.FixtureRequest, fixture: str, kind: str
+):
+    release: ColumnRelease = request.getfixturevalue(fixture)
+    messages = open_messages(release)
+    assert {each for each, _ in messages} == {*ROUNDS, kind}
+    assert find_leaks(release, messages) == set()
+
+
+@pytest.mark.parametrize("what", LEAKS)
+def test_column_release_planted_content_in_messages_found(published: ColumnRelease, what: str):
+    """The search of the test above finds each kind of content, if it is there."""
+    assert find_leaks(published, [("planted", plant(published, what))]) == {what}
 
 
 def test_column_release_refused_by_one_party_ends(tmp_path: Path):
