@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,21 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput
+from ppdm_core.numerics.private_intersection import POINT_BYTES
 from ppdm_core.sanitizers._column_parts import measure_loss, sum_energy
 from tasks.centre.column_parts import JoinedRows
 from tasks.sites import column_parts
 from tasks.sites.column_parts import order_columns
 from tasks.sites.exchange import EndedByCentre, StillWaiting
 from tests.support.column_parties import METHOD, NAMES, THREE, TWO, Columns, M, make_method
-from warehouse.messages.payloads import Coefficients, Payload, Selection, decode_bytes
+from warehouse.messages.payloads import (
+    BlindedIds,
+    Coefficients,
+    Payload,
+    Selection,
+    decode_bytes,
+    encode_bytes,
+)
 from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
 
@@ -294,5 +304,104 @@ def test_rounds_in_another_order_refused(tmp_path: Path):
             columns.open(name)
     early = columns.open("census").session
     early.send(CENTRE, "coefficients", lambda: Coefficients(outcome="FAIL"))
-    with pytest.raises(BadInput, match="census"):
+    with pytest.raises(BadInput, match=r"census-centre\.msg is a 'coefficients', and a 'bounds'"):
         columns.run_centre()
+
+
+def change_points(*changed: bytes | None) -> Callable[[str, BlindedIds], BlindedIds]:
+    """Return a change of a message: these points in place of the last; None: one is left out."""
+
+    def change(receiver: str, sent: BlindedIds) -> BlindedIds:
+        raw = decode_bytes(sent.points)[: -POINT_BYTES * len(changed)]
+        return BlindedIds(points=encode_bytes(raw + b"".join(each or b"" for each in changed)))
+
+    return change
+
+
+POINT = (9).to_bytes(POINT_BYTES, "little")  # the base point of the curve
+POINTS: dict[str, tuple[Any, str]] = {
+    "one too few": (change_points(None), "'census' answered with 39 points to 40"),
+    "incomplete": (change_points(POINT[:-1]), "'census' sent points of ids that are incomplete"),
+    "on the twist": (change_points((2).to_bytes(32, "little")), "or not on the curve"),
+    "of small order": (
+        change_points((1).to_bytes(32, "little")),
+        "'census' sent points of ids that reveal the power of a key",
+    ),
+}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("case", POINTS)
+def test_points_of_ids_bad_ones_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str):
+    change, words = POINTS[case]
+    sent = itertools.count()
+
+    def change_answer(receiver: str, payload: BlindedIds) -> BlindedIds:
+        is_answer = next(sent) > 0  # the census speaks first, with its own points
+        return change(receiver, payload) if is_answer or case != "one too few" else payload
+
+    change_sent(monkeypatch, "census", "blinded", change_answer)
+    ended = Columns(tmp_path, TWO, alignment="intersection").run_all()
+    assert isinstance(ended["health"], BadInput) and words in str(ended["health"]), ended
+
+
+def test_parties_with_different_alignments_wait_and_are_refused(tmp_path: Path):
+    """One sends a roster, the other one points: each is of a kind that is not expected."""
+    columns = Columns(tmp_path, TWO)
+    for _ in range(3):
+        for name, alignment in (("census", "shared_id"), ("health", "intersection")):
+            columns.alignment = alignment
+            with suppress(StillWaiting, BadInput):
+                columns.run_site(name)
+        with suppress(StillWaiting):
+            columns.open(CENTRE)
+    columns.alignment = "intersection"
+    with pytest.raises(BadInput, match=r"census-health\.msg is a 'roster', and a 'blinded'"):
+        columns.run_site("health")
+
+
+def test_selection_that_does_not_exist_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number, kept in enumerate(([0, M], [1, 1], [2, 1], [])):
+        change_sent(
+            monkeypatch, CENTRE, "selection", lambda to, sent, kept=kept: Selection(kept=kept)
+        )
+        ended = Columns(tmp_path / str(number), TWO).run_all()
+        for name in TWO:
+            assert "selected coefficients that do not exist" in str(ended[name]), (kept, ended)
+        monkeypatch.undo()
+
+
+COEFFICIENTS: dict[str, tuple[dict[str, Any], str]] = {
+    "other persons": ({"rows": 39}, "coefficients of different numbers of persons"),
+    "too few values": ({"values": encode_bytes(bytes(8))}, "of 'census' do not fit the selection"),
+    "no whole value": ({"values": encode_bytes(bytes(7))}, "of 'census' do not fit the selection"),
+    "two energies": ({"energy": encode_bytes(bytes(32))}, "energy of 'census' is not one number"),
+    "half an energy": ({"energy": encode_bytes(bytes(8))}, "energy of 'census' is not one number"),
+    "label of too few": ({"label": [0] * 39}, "'census' sent 39 labels of 40 persons"),
+}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("case", COEFFICIENTS)
+def test_coefficients_that_do_not_fit_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+):
+    changes, words = COEFFICIENTS[case]
+    change_sent(
+        monkeypatch, "census", "coefficients", lambda to, sent: sent.model_copy(update=changes)
+    )
+    ended = Columns(tmp_path, TWO).run_all()
+    assert isinstance(ended[CENTRE], BadInput) and words in str(ended[CENTRE]), ended
+    assert not any(isinstance(each, JoinedRows) for each in ended.values())
+
+
+def test_labels_of_two_parties_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in TWO:
+        change_sent(
+            monkeypatch,
+            name,
+            "coefficients",
+            lambda to, sent: sent.model_copy(update={"label": [0] * 40}),
+        )
+    ended = Columns(tmp_path, TWO).run_all()
+    assert "Several parties sent a label: 'census', 'health'" in str(ended[CENTRE])
