@@ -63,6 +63,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     store = context.open_store()
     complete_withdrawals(store)
     digest = copy_source(store.home, context.dataset, context.source)
+    code_version = compute_code_version()
     with store.transaction(f"{context.dataset} begins") as db:
         run, earlier = begin_run(
             db,
@@ -70,7 +71,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
             owner=context.owner,
             source_digest=digest,
             file_digest=context.file_digest,
-            code_version=compute_code_version(),
+            code_version=code_version,
             pid=os.getpid(),
             flow_run_id=flow_run_id,
             author_key=AUTHOR_KEY.get(),

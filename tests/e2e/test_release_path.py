@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from tests.support.history import History
-from tests.support.small_release import Small
+from tests.support.small_release import ROWS, Small, small_rows
 
 Maker = Callable[..., Small]
 MAX_TRANSACTIONS = 17  # two of them look at the stage before an engine is opened
 MAX_WAIT_SECONDS = 2.0
+MANY_ROWS = 50_000
 LONG_WORK = {"copy_source", "bits", "ask", "format_card", "render_report"}
-LONG_WORK |= {"check_bytes", "describe_files"}
+LONG_WORK |= {"check_bytes", "describe_files", "compute_code_version"}
+LONG_WORK |= {"name_draws", "stage_rows", "write_candidate"}
 # The raw table is surveyed, then copied and digested.
 MAX_PASSES = {"raw": 2, "validated": 3}
 # A count of all rows reads no column, `limit 0` no row, and the largest row number one column.
@@ -80,8 +82,11 @@ def test_release_passes_over_tables_few(schema: str, log: list[dict[str, Any]]) 
     assert 1 <= count_passes(statements, schema) <= MAX_PASSES[schema]
 
 
-def test_release_other_process_gets_lock_soon(small: Maker, history: History) -> None:
-    release = small("history").write()
+@pytest.mark.parametrize("n", [ROWS, pytest.param(MANY_ROWS, marks=pytest.mark.slow)])
+def test_release_other_process_gets_lock_soon(small: Maker, history: History, n: int) -> None:
+    release = small("history")
+    release.rows = small_rows(n)
+    release.write()
     waits = release.folder / "waits"
     lock = release.private / "locks" / "warehouse.lock"
     lock.parent.mkdir(parents=True)
