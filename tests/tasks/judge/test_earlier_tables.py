@@ -174,7 +174,7 @@ def release_weekly(home: ComparedTables, weeks: int, refused: int) -> tuple[int,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weeks", [8, pytest.param(52, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("weeks", [8, 52])
 def test_judge_weekly_releases_one_refusal_one_approval(home: ComparedTables, weeks: int) -> None:
     approvals, added = release_weekly(home, weeks, refused=3)
     assert approvals == 1
