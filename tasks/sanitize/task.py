@@ -38,7 +38,7 @@ from warehouse.stages import Stage, is_past
 from warehouse.stored_fits import store_fit
 from warehouse.tables import candidate_table
 from warehouse.transaction import Transaction
-from warehouse.tunes import count_tried_settings
+from warehouse.tunes import Records, count_tried_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,7 +145,8 @@ class SanitizeStep:
         guarantee = self.sanitizer.guarantee(schema, fitted)
         guarantee = guarantee.widen_attribute(count_shared_sources(self.context.columns))
         data = read_facts(db, self.run.release_id, ValidatedFacts).data
-        return guarantee.condition_on_choice(count_tried_settings(db, self.run.dataset, data))
+        records = Records(data, self.run.source_digest)
+        return guarantee.condition_on_choice(count_tried_settings(db, self.run.dataset, records))
 
     def list_ledger_draws(
         self, X: Rows, candidate: Released, split: SplitRecords
