@@ -13,6 +13,8 @@ from warehouse.engines._sealing import check_private_file
 from warehouse.engines.settings import EngineSettings
 
 CONNECT_SECONDS = 10.0
+OUTDATED = frozenset({9, 10})  # codes of OpenSSL: a certificate is not yet valid, or has expired
+EXPIRED_ALERT = "SSLV3_ALERT_CERTIFICATE_EXPIRED"  # what the other side says of ours
 
 
 def check_connection(settings: EngineSettings) -> None:
@@ -31,9 +33,13 @@ def check_connection(settings: EngineSettings) -> None:
         try:
             with context.wrap_socket(plain) as encrypted:
                 encrypted.recv(1)  # a scheduler that refuses this client's certificate says so here
-        except ssl.SSLCertVerificationError:
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in OUTDATED:
+                raise outdated(settings, "The certificate of the scheduler") from None
             raise foreign_authority(settings, "The certificate of the scheduler") from None
         except ssl.SSLError as error:
+            if error.reason == EXPIRED_ALERT:
+                raise outdated(settings, "The certificate of this client") from None
             if "ALERT" in (error.reason or ""):
                 raise foreign_authority(settings, "The certificate of this client") from None
             raise no_tls(settings) from None
@@ -46,6 +52,14 @@ def foreign_authority(settings: EngineSettings, whose: str) -> BadInput:
         f"{whose} is not one of the authority of the cluster at {settings.address}.",
         file=settings.ca,
         remedy="Name the certificates of this cluster in [engine].",
+    )
+
+
+def outdated(settings: EngineSettings, whose: str) -> BadInput:
+    return BadInput(
+        f"{whose}, or that of its authority, is not valid at this time.",
+        file=settings.ca,
+        remedy=f"Compare the clocks, and renew the certificates of {settings.address}.",
     )
 
 
