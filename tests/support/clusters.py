@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from ppdm.services.certificates import write_certificates
 from ppdm.services.cluster import start_scheduler, start_worker, wait_for_address
 from tests.support.scheduled_home import wait_until
@@ -108,3 +110,13 @@ class RealCluster:
     def close(self) -> None:
         for name in list(self.processes):
             self.kill(name)
+
+
+def list_attacks(cluster: RealCluster) -> dict[str, list[psutil.Process]]:
+    """Return the attack processes of all workers that have one."""
+    found = {
+        name: psutil.Process(worker.pid).children()
+        for name, worker in cluster.processes.items()
+        if name != "scheduler"
+    }
+    return {name: children for name, children in found.items() if children}

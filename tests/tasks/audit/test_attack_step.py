@@ -19,7 +19,7 @@ from tasks.audit.attack_step import AttackStep, run_on_workers
 from tasks.audit.release_job import ReleaseJob
 from tests.contract.broken_engines import InThisProcess
 from tests.support.blocking_job import BlockingJob
-from tests.support.clusters import RealCluster
+from tests.support.clusters import RealCluster, list_attacks
 from tests.support.scheduled_home import wait_until
 from tests.tasks.audit.test_attack_process import job
 from warehouse.engines.cancellation import IS_WANTED
@@ -196,16 +196,6 @@ def test_run_on_workers_scheduler_killed_in_attack_no_process_left(
     cluster.kill("scheduler")
     assert client.wait(60) != 0
     wait_until(lambda: not any(map(is_alive, attacks)), 60)
-
-
-def list_attacks(cluster: RealCluster) -> dict[str, list[psutil.Process]]:
-    """Return the attack processes of all workers that have one."""
-    found = {
-        name: psutil.Process(worker.pid).children()
-        for name, worker in cluster.processes.items()
-        if name != "scheduler"
-    }
-    return {name: children for name, children in found.items() if children}
 
 
 def list_own_attacks() -> list[psutil.Process]:
