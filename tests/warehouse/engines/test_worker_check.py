@@ -105,15 +105,24 @@ def test_dask_worker_that_comes_later_differs_machine_trouble(
             list(engine.run(abs, [-1, -2]))
 
 
-def test_list_workers_often_asked_never_empty(inner: EngineSettings):
-    """The client's own list has no workers whenever it was refreshed without them."""
+def test_list_workers_client_refreshes_its_own_list_never_empty(
+    inner: EngineSettings, monkeypatch: pytest.MonkeyPatch
+):
+    """Every two seconds the client replaces its list by one without workers."""
     with Dask(inner) as engine:
-        assert engine.client is not None
-        for _ in range(3):
-            engine.client.sync(engine.client._update_scheduler_info)
-            assert engine.client._scheduler_identity["workers"] == {}
-            assert len(engine.list_workers()) == 2
-            assert len(engine.ask_all(abs, -1)) == 2
+        client = engine.client
+        assert client is not None
+        refresh = client._update_scheduler_info
+
+        async def refresh_twice(n_workers: int = 0) -> None:
+            await refresh(n_workers=n_workers)
+            await refresh()
+
+        monkeypatch.setattr(client, "_update_scheduler_info", refresh_twice)
+        assert client.scheduler_info()["workers"] == {}
+        assert len(engine.list_workers()) == 2
+        assert list(engine.ask_all(abs, -1).values()) == [1, 1]
+        monkeypatch.undo()
 
 
 def test_ask_all_no_workers_refused(tmp_path: Path):
