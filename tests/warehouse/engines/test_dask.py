@@ -21,7 +21,6 @@ from warehouse.engines.dask import Dask
 from warehouse.engines.engine_rows import EngineRows, identify
 from warehouse.parquet_parts import write_parts
 
-CANARY_KEY = b"canary key of thirty-two bytes.."
 CANARY_CELL = 4711.81508150815
 SCHEMA = Schema((Numeric("x", 0.0, 1e4),))
 
