@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
+import warnings
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.engines._sealing import check_private_file
 from warehouse.engines.settings import EngineSettings
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 CONNECT_SECONDS = 10.0
 OUTDATED = frozenset({9, 10})  # codes of OpenSSL: a certificate is not yet valid, or has expired
+AGAIN = "Start it again, then run the same command, which continues from the parts that exist."
 EXPIRED_ALERT = "SSLV3_ALERT_CERTIFICATE_EXPIRED"  # what the other side says of ours
 
 
@@ -93,3 +100,41 @@ def load_certificates(settings: EngineSettings) -> ssl.SSLContext:
             remedy="Name certificate and key that were made for this client.",
         ) from None
     return context
+
+
+def connect(settings: EngineSettings) -> Client:
+    """Return a client of the cluster."""
+    try:
+        from distributed import Client, Security
+    except ImportError:
+        raise BadInput(
+            "The engine 'dask' is not installed.", remedy="Install it: pip install 'ppdm[cluster]'"
+        ) from None
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # errors are raised here, in one sentence
+    security = Security(
+        require_encryption=True,
+        tls_ca_file=settings.ca,
+        tls_client_cert=settings.certificate,
+        tls_client_key=settings.private_key,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions of packages: the known block decides
+        try:
+            return Client(
+                settings.address,
+                security=security,
+                timeout=CONNECT_SECONDS,
+                set_as_default=False,
+                name="ppdm",
+            )
+        except OSError:
+            raise lost_scheduler(settings) from None
+
+
+def lost_scheduler(settings: EngineSettings) -> MachineTrouble:
+    return MachineTrouble(
+        f"The scheduler of the cluster at {settings.address} stopped answering.", remedy=AGAIN
+    )

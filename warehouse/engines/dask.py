@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -14,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
-from warehouse.engines._connection import check_connection
+from warehouse.engines._connection import (
+    AGAIN,
+    CONNECT_SECONDS,
+    check_connection,
+    connect,
+    lost_scheduler,
+)
 from warehouse.engines._engine import Engine, Report
 from warehouse.engines._messages import pack_value, run_message, unpack_value
 from warehouse.engines._sealing import read_cluster_key, seal, unseal
@@ -34,11 +38,9 @@ if TYPE_CHECKING:
     from distributed import Client, Worker
 
 Handle: TypeAlias = Any  # a future of dask, which has no types
-CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 120.0  # for workers to import this program and to compute the known block
 POLL_SECONDS = 1.0
 MAX_SECONDS_WITHOUT_WORKERS = 20.0  # a worker that is started again takes less
-AGAIN = "Start it again, then run the same command, which continues from the parts that exist."
 
 
 class Dask(Engine):
@@ -263,38 +265,6 @@ def read_token(path: str) -> str | None:
         return None
 
 
-def connect(settings: EngineSettings) -> Client:
-    """Return a client of the cluster."""
-    try:
-        from distributed import Client, Security
-    except ImportError:
-        raise BadInput(
-            "The engine 'dask' is not installed.", remedy="Install it: pip install 'ppdm[cluster]'"
-        ) from None
-    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
-        logging.getLogger(name).setLevel(
-            logging.CRITICAL
-        )  # errors are raised here, in one sentence
-    security = Security(
-        require_encryption=True,
-        tls_ca_file=settings.ca,
-        tls_client_cert=settings.certificate,
-        tls_client_key=settings.private_key,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other versions of packages: the known block decides
-        try:
-            return Client(
-                settings.address,
-                security=security,
-                timeout=CONNECT_SECONDS,
-                set_as_default=False,
-                name="ppdm",
-            )
-        except OSError:
-            raise lost_scheduler(settings) from None
-
-
 def translate_error(error: BaseException | None, worker: str) -> PpdmError:
     """Return an error of dask in one sentence; those of this program name the worker already."""
     from distributed.scheduler import KilledWorker
@@ -309,10 +279,4 @@ def translate_error(error: BaseException | None, worker: str) -> PpdmError:
     return BadInput(
         f"{worker} cannot run this version of ppdm ({type(error).__name__}).",
         remedy=REMEDIES[CODE],
-    )
-
-
-def lost_scheduler(settings: EngineSettings) -> MachineTrouble:
-    return MachineTrouble(
-        f"The scheduler of the cluster at {settings.address} stopped answering.", remedy=AGAIN
     )
