@@ -121,14 +121,18 @@ def read_scores(n: int, levels: list[Floats], sums: list[int]) -> Scores:
     """
     total, squares, *flags = sums
     largest = 2**22  # see sum_scores
-    if not (0 <= total <= n * largest and 0 <= squares <= n * largest**2):
+    ends = np.cumsum([len(each) for each in (*levels, *levels)])
+    found = np.split(np.array([flag != 0 for flag in flags]), ends[:-1])
+    highs, lows = found[: len(levels)], found[len(levels) :]
+    is_sound = 0 <= total <= n * largest and total**2 <= n * squares <= n**2 * largest**2
+    # A score lies beyond all levels below it, or above it, and never beyond the last one.
+    is_sound = is_sound and all(not each[-1] and (each[:-1] >= each[1:]).all() for each in highs)
+    is_sound = is_sound and all(not each[0] and (each[:-1] <= each[1:]).all() for each in lows)
+    if not is_sound:
         raise BadInput(
             "The sum of the scores of all sites cannot be that of records within their bounds.",
             remedy="Nothing was released. Begin a new release with all sites.",
         )
-    ends = np.cumsum([len(each) for each in (*levels, *levels)])
-    found = np.split(np.array([flag != 0 for flag in flags]), ends[:-1])
-    highs, lows = found[: len(levels)], found[len(levels) :]
     return Scores(
         [
             float(each[np.flatnonzero(~is_below)[-1]])

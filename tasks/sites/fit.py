@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -10,9 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
+from ppdm_core.model.manifest import canonical_json
 from ppdm_core.model.rows import Rows
-from ppdm_core.numerics.integer_moments import sum_moments
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.integer_moments import compute_mean_steps, sum_moments
 from ppdm_core.numerics.masks import MODULUS_BYTES, add_masks, hide_flags, pack_values
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
@@ -28,6 +32,7 @@ from warehouse.messages.payloads import (
     Bounds,
     MaskedSums,
     OrderKey,
+    Payload,
     Selection,
     SharedFit,
     encode_bytes,
@@ -90,7 +95,7 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
     check_moments_once(exchange, sanitizer)
     session.send(CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list()))
     basis = exchange.receive(CENTRE, "basis", Basis)
-    loadings, mean = check_basis(basis, d)
+    loadings, mean = check_basis(basis, schema)
     own = sum_scores(rows, loadings, mean)
     levels = list_levels(schema, loadings)
     flags = [
@@ -100,7 +105,7 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
 
     def mask_scores() -> MaskedSums:
         hidden = hide_flags(flags, os.urandom(MODULUS_BYTES * len(flags)))
-        return mask(exchange, "scores", [own.total, own.squares, *hidden])
+        return mask(exchange, "scores", [own.total, own.squares, *hidden], basis)
 
     session.send(CENTRE, "scores", mask_scores)
     fit = exchange.receive(CENTRE, "fit", SharedFit)
@@ -122,23 +127,47 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
     }
 
 
-def mask(exchange: Exchange, kind: str, values: list[int]) -> MaskedSums:
-    """Return numbers with masks that are bound to the roll and to this kind of message."""
-    session = exchange.session
-    others = (site for site in session.roll.sites if site != session.name)
-    secrets = {other: session.share_secret(other) for other in others}
-    masked = add_masks(values, session.name, secrets, (session.roll.digest, kind))
+def mask(
+    exchange: Exchange, kind: str, values: list[int], answered: Payload | None = None
+) -> MaskedSums:
+    """Return numbers under masks; ``answered`` is the message of the centre that they answer."""
+    session, secrets = exchange.session, share_secrets(exchange)
+    context = list_mask_context(exchange, kind, len(values), answered)
+    masked = add_masks(values, session.name, secrets, context)
     return MaskedSums(values=encode_bytes(pack_values(masked)))
 
 
-def check_basis(basis: Basis, d: int) -> tuple[np.ndarray, np.ndarray]:
+def share_secrets(exchange: Exchange) -> dict[str, bytes]:
+    """Return what this site shares with each other site, and with no third party."""
+    session = exchange.session
+    others = (site for site in session.roll.sites if site != session.name)
+    return {other: session.share_secret(other) for other in others}
+
+
+def list_mask_context(
+    exchange: Exchange, kind: str, count: int, answered: Payload | None = None
+) -> tuple[str, ...]:
+    """Return what the masks of so many numbers are bound to, for `add_masks` and `mask_array`.
+
+    Masks cancel only if all sites bind them to the same roll, round and message of the centre. A
+    centre that asks one site another question than the others learns no sum.
+    """
+    content = None if answered is None else answered.model_dump(mode="json")
+    digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
+    return exchange.session.roll.digest, kind, str(count), digest
+
+
+def check_basis(basis: Basis, schema: Schema) -> tuple[Floats, Floats]:
     """Return loadings and mean; raise BadInput if they are not those of a basis."""
-    loadings, mean = np.array(basis.loadings), np.array(basis.mean)
-    is_sound = loadings.ndim == 2 and loadings.shape[0] == d and mean.shape == (d,)
+    loadings, mean, d = np.array(basis.loadings), np.array(basis.mean), len(schema.numeric)
+    is_sound = loadings.ndim == 2 and loadings.shape[0] == d
     s = loadings.shape[1] if is_sound else 0
-    is_sound = is_sound and 1 <= s <= d
+    is_sound = 1 <= s <= d and bool((np.abs(loadings) <= 1).all())  # so that no product overflows
     if not is_sound or np.max(np.abs(loadings.T @ loadings - np.eye(s))) > 1e-4:
         raise BadInput("The centre sent loadings that are not orthonormal.", remedy=ASK_SENDER)
+    reach = schema.widths / 2 + compute_mean_steps(schema) / 2  # it is rounded
+    if mean.shape != (d,) or (np.abs(mean) > reach).any():
+        raise BadInput("The centre sent a mean outside the bounds.", remedy=ASK_SENDER)
     return loadings, mean
 
 
