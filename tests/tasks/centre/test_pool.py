@@ -359,9 +359,16 @@ def test_models_of_more_sites_are_measured_on_test_rows(
     lines += ["0.2,0.5,tense", "0.8,0.5,calm"]
     path = tmp_path / "test.csv"
     path.write_text("\n".join(["x,y,mood", *lines]) + "\n")
-    assert measure_model_errors(str(path), context, models) == [0.05, 0.05, 0.05]  # 2 of 42
+    assert measure_model_errors(str(path), context, models, 3) == [0.05, 0.05, 0.05]  # 2 of 42
     found = predict(models[0], np.array([[0.1, 0.5], [0.9, 0.5]]))
     assert found.tolist() == [0, 1]
+    with pytest.raises(BadInput, match="other classifiers than one per site"):
+        measure_model_errors(str(path), context, [*models, models[0]], 3)
+    wide = models[0].model_copy(update={"means": [[0.0], [1.0]]})
+    with pytest.raises(BadInput, match="a classifier of other columns"):
+        predict(wide, np.zeros((1, 2)))
+    far = models[0].model_copy(update={"means": [[1e300, 0.5], [0.5, 0.5]]})
+    assert predict(far, np.array([[0.1, 0.5]])).tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -371,7 +378,7 @@ def test_test_rows_bad_file_refused(context: ReleaseContext, tmp_path: Path, tex
     path = tmp_path / "test.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=r"test\.csv"):
-        measure_model_errors(str(path), context, [])
+        measure_model_errors(str(path), context, [], 0)
 
 
 def test_parse_table_returns_codes_and_digest(context: ReleaseContext):
