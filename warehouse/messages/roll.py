@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -138,12 +139,21 @@ def parse_hello(name: str, raw: bytes) -> Hello:
     """Return the hello in a file; refuse one that is not in canonical form."""
     try:
         hello = Hello(**json.loads(raw))
-        is_sound = encode_hello(hello) == raw and len(bytes.fromhex(hello.exchange)) == 32
+        is_sound = encode_hello(hello) == raw and has_form(hello)
     except (ValueError, TypeError, RecursionError):
         is_sound = False
     if not is_sound:
         raise refuse(name, "was changed: it does not have the form of a hello")
     return hello
+
+
+def has_form(hello: Hello) -> bool:
+    """Return whether the fields of a hello have their types, and its keys their lengths."""
+    texts = [value for name, value in asdict(hello).items() if name != "version"]
+    is_sound = isinstance(hello.version, int) and all(isinstance(text, str) for text in texts)
+    return is_sound and all(
+        re.fullmatch("[0-9a-f]{64}", key) is not None for key in (hello.exchange, hello.public)
+    )
 
 
 def parse_roll(raw: bytes) -> Roll:
@@ -152,8 +162,9 @@ def parse_roll(raw: bytes) -> Roll:
         found: dict[str, Any] = json.loads(raw)
         parties = tuple(Hello(**party) for party in found.pop("parties"))
         roll = Roll(**found, parties=parties)
-        is_sound = encode_roll(roll) == raw and len(parties) > 0
-        is_sound = is_sound and all("name" in column for column in roll.terms["columns"])
+        is_sound = encode_roll(roll) == raw and len(parties) > 0 and all(map(has_form, parties))
+        columns = roll.terms["columns"]
+        is_sound = is_sound and all(isinstance(column["name"], str) for column in columns)
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
         is_sound = False
     if not is_sound:
@@ -178,6 +189,19 @@ def check_hello(
     del body["public"], body["ed25519"]
     if not is_signed(HELLO, body, hello.signature):
         raise refuse(file, f"was changed, or '{name}' did not sign it")
+    if not can_exchange(hello):
+        raise refuse(file, f"has an X25519 key of '{name}' that shares no secret")
+
+
+def can_exchange(hello: Hello) -> bool:
+    """Return whether the X25519 key of a party is none of the few that give no secret."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    try:
+        X25519PrivateKey.generate().exchange(hello.encryption_key())
+    except ValueError:
+        return False
+    return True
 
 
 def check_roll(roll: Roll, pins: Mapping[str, str], me: Hello, terms: Mapping[str, Any]) -> None:

@@ -149,6 +149,40 @@ def test_accept_roll_another_version_refused(parties: Parties):
         parties.enter("north").accept_roll(TERMS)
 
 
+@pytest.mark.parametrize("exchange", ["00" * 32, "01" + "00" * 31])
+def test_find_hello_key_that_shares_no_secret_refused(tmp_path: Path, exchange: str):
+    """Points of small order give the same secret to everybody."""
+    parties = Parties(tmp_path)
+    parties.enter(CENTRE).say_hello()
+    hello = sign_hello("ward", "0001", "east", exchange, parties.keys["east"])
+    parties.find_file(name_hello("east")).write_bytes(encode_hello(hello))
+    with pytest.raises(BadInput, match="has an X25519 key of 'east' that shares no secret"):
+        parties.enter(CENTRE).issue_roll(TERMS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"exchange": "zz" * 32}, {"exchange": "1"}, {"public": "zz"}, {"name": ["east"]}],
+)
+def test_hello_without_its_form_refused(parties: Parties, changes: dict[str, Any]):
+    roll = read_roll(parties)
+    centre, east, *others = roll.parties
+    bad = replace(east, **changes)
+    parties.find_file(name_hello("east")).write_bytes(encode_hello(bad))
+    with pytest.raises(BadInput, match="does not have the form of a hello"):
+        parties.enter(CENTRE).find_hello("east")
+    write_roll(parties, (centre, bad, *others))
+    with pytest.raises(BadInput, match="does not have the form of a roll"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+@pytest.mark.parametrize("columns", [["name"], [{"name": ["x"]}], [{}], 5, None])
+def test_roll_columns_without_their_form_refused(parties: Parties, columns: Any):
+    write_roll(parties, read_roll(parties).parties, {**TERMS, "columns": columns})
+    with pytest.raises(BadInput, match="does not have the form of a roll"):
+        parties.enter("north").accept_roll(TERMS)
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("raw", [b"", b"{}\n", b"[]\n", b'{"parties":[]}\n', b"\xff"])
 def test_accept_roll_not_a_roll_refused(parties: Parties, raw: bytes):
