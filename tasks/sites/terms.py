@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ppdm_core.attacks.other_party import OtherParty
@@ -24,18 +25,20 @@ OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
     """Return columns, method and parameters, as every party must have them."""
-    parameters = {
-        name: value for name, value in context.parameters.items() if name not in OWN_PARAMETERS
-    }
     released = (column for column in context.columns if column.role in ("feature", "label"))
     sanitizer = context.make_sanitizer()
     partition = {} if find_column_method(sanitizer) is None else {PARTITION: COLUMNS}
     return {
         **partition,
         "method": context.method,
-        "parameters": parameters,
+        "parameters": select_common_parameters(context.parameters),
         "columns": [describe_column(column) for column in released],
     }
+
+
+def select_common_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that all parties must have alike."""
+    return {name: value for name, value in parameters.items() if name not in OWN_PARAMETERS}
 
 
 def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
