@@ -175,20 +175,20 @@ def check_moments_once(exchange: Exchange, sanitizer: Sanitizer) -> None:
     """Record that moments are sent for a roll; raise BadInput if others were sent before.
 
     The difference of two sums could be the moments of one site, or of one record. So another round
-    needs a waiver, and no waiver allows a roll that lacks a site of an earlier one.
+    needs a waiver, and no waiver allows a roll with more, fewer or other sites than an earlier one.
     """
     path = exchange.entry.folder.parent / "moments.json"
     earlier = json.loads(path.read_text()) if path.exists() else []
     roll = exchange.session.roll
+    sites = {site: roll.find(site).fingerprint for site in roll.sites}
     if any(each["roll"] == roll.digest for each in earlier):
         return
     for each in earlier:
-        missing = sorted(set(each["sites"]) - set(roll.sites))
-        if missing:
+        if each["sites"] != sites:
             raise BadInput(
-                f"This site sent moments for a roll with '{missing[0]}', which this roll lacks: "
-                "the difference of both sums would be the moments of one site.",
-                remedy="Release together with all sites of the earlier roll.",
+                "This site sent moments for a roll with other sites or keys than this one: the "
+                "difference of both sums would be the moments of one site.",
+                remedy="Release together with exactly the sites of the earlier roll.",
             )
     if earlier and not sanitizer.refit_waiver:
         raise BadInput(
@@ -196,7 +196,7 @@ def check_moments_once(exchange: Exchange, sanitizer: Sanitizer) -> None:
             "reveal that record.",
             remedy='Waive it by name: refit_waiver = "who and why" in [sanitizer].',
         )
-    store_moments(path, [*earlier, {"roll": roll.digest, "sites": list(roll.sites)}])
+    store_moments(path, [*earlier, {"roll": roll.digest, "sites": sites}])
     checkpoint("moments recorded")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tasks.centre.fit as centre_fit
 from ppdm_core.model.errors import BadInput
@@ -21,6 +22,7 @@ from tasks.sites import fit as site_fit
 from tasks.sites.exchange import EndedByCentre, StillWaiting
 from tests.support.agreements import DCT, PCA, SCHEMA, Agreement, gather
 from tests.support.parties import Parties
+from warehouse.messages.envelope import StrayFile
 from warehouse.messages.payloads import Basis, MaskedSums, SharedFit, decode_bytes, encode_bytes
 from warehouse.messages.roll import CENTRE
 
@@ -155,6 +157,22 @@ def test_pca_masks_of_another_basis_do_not_cancel(tmp_path: Path):
     assert found[0] != own.total and found[1] != own.squares
 
 
+def test_stray_file_ends_the_release_of_nobody(tmp_path: Path):
+    agreement = Agreement(Parties(tmp_path), DCT)
+    for name in (CENTRE, *agreement.parties.sites, CENTRE, *agreement.parties.sites):
+        with suppress(StillWaiting):
+            agreement.run_centre() if name == CENTRE else agreement.run_site(name)
+    path = agreement.parties.find_file("000-north-centre.msg")
+    path.unlink(missing_ok=True)
+    path.write_bytes(b"{}")
+    with pytest.raises(StrayFile, match="does not have the form of a message") as error:
+        agreement.run_centre()
+    assert "Remove the file" in str(error.value.remedy)
+    path.unlink()
+    ended = agreement.run_all()
+    assert ended[CENTRE] is None and all("order" in ended[site] for site in agreement.parties.sites)
+
+
 def test_pca_number_of_masked_values_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     mask = site_fit.mask
     monkeypatch.setattr(
@@ -240,9 +258,10 @@ def test_dct_impossible_selection_refused(
 
 def begin_again(parties: Parties, sites: tuple[str, ...]) -> Parties:
     """End the session at all parties, and join another one with these sites."""
+    parties.enter(CENTRE).announce_next()
     for name in (CENTRE, *parties.sites):
         parties.enter(name).end({"outcome": "refused"})
-    keys = {name: parties.keys[name] for name in (CENTRE, *sites)}
+    keys = {name: parties.keys[name] for name in (CENTRE, *sites) if name in parties.keys}
     return Parties(parties.folder, sites, keys=keys)
 
 
@@ -266,14 +285,44 @@ def test_pca_waived_second_round_completes(tmp_path: Path):
     assert second["east"] == first["east"]
 
 
-@pytest.mark.extended
-def test_pca_waived_round_without_an_earlier_site_refused(tmp_path: Path):
-    """The difference of two sums would be the moments of the site that is left out."""
-    parties = Parties(tmp_path, ("east", "north", "south", "west"))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("east", "north", "south", "west"), ("east", "north", "south")),
+        (("east", "north", "south"), ("east", "north", "south", "west")),
+        (("east", "north", "south"), ("east", "north", "west")),
+    ],
+    ids=["fewer sites", "more sites", "another site"],
+)
+def test_pca_waived_round_with_other_sites_refused(
+    tmp_path: Path, before: tuple[str, ...], after: tuple[str, ...]
+):
+    """The difference of two sums would be the moments of the site that is in one of them."""
+    parties = Parties(tmp_path, before)
     Agreement(parties, PCA).run_all()
-    rest = ("east", "north", "south")
-    ended = Agreement(begin_again(parties, rest), PCA, waived=True).run_all(3)
-    assert all("a roll with 'west', which this roll lacks" in str(ended[s]) for s in rest)
+    ended = Agreement(begin_again(parties, after), PCA, waived=True).run_all(3)
+    assert all("with other sites or keys" in str(ended[s]) for s in set(before) & set(after))
+
+
+def test_pca_waived_round_with_another_key_of_a_site_refused(tmp_path: Path):
+    """Somebody else takes the name of a site."""
+    parties = Parties(tmp_path)
+    Agreement(parties, PCA).run_all()
+    parties.keys["south"] = Ed25519PrivateKey.generate()
+    again = begin_again(parties, parties.sites)
+    ended = Agreement(again, PCA, waived=True).run_all(3)
+    assert all("with other sites or keys" in str(ended[site]) for site in ("east", "north"))
+
+
+def test_pca_moments_recorded_without_keys_count_as_those_of_other_sites(tmp_path: Path):
+    parties = Parties(tmp_path)
+    Agreement(parties, PCA).run_all()
+    again = begin_again(parties, parties.sites)
+    path = parties.enter("east").folder.parent / "moments.json"
+    (entry,) = json.loads(path.read_text())
+    path.write_text(json.dumps([{**entry, "sites": list(entry["sites"])}]))
+    ended = Agreement(again, PCA, waived=True).run_all(3)
+    assert "with other sites or keys" in str(ended["east"])
 
 
 def test_pca_too_few_set_aside_records_refused(tmp_path: Path):
