@@ -153,11 +153,10 @@ def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> 
 @task(name="end part", cache_policy=NO_CACHE)
 @redact_errors
 def end_part(exchange: Exchange) -> None:
-    """Wait for how the common release ended, and forget the keys of this session."""
+    """Wait for how the common release ended."""
     start_step(Step.WAIT)
-    end = exchange.receive(CENTRE, "end", End)
-    exchange.entry.end(end.model_dump())
-    if end.outcome != "published":
+    exchange.end = exchange.receive(CENTRE, "end", End)
+    if exchange.end.outcome != "published":
         raise Refused(
             "The pool was not published: the verdict of a site does not allow it.",
             remedy="Ask the centre; a later run of the same command begins a new release.",

@@ -233,7 +233,7 @@ HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "another version": ({"version": 2}, "has version 2"),
     "for another party": ({"receiver": "north"}, "is for 'north', not for 'centre'"),
     "another roll": ({"roll": "0" * 64}, "is bound to another roll of sites"),
-    "another kind": ({"kind": "rows"}, "is a 'rows', and a 'bounds' comes next"),
+    "another kind": ({"kind": "rows"}, "'east' did not sign it"),
     "another number": ({"number": 1}, "is number 1, and number 0 comes next"),
 }
 
@@ -258,6 +258,23 @@ def test_message_changed_refused(attacked: Attacked):
     check_refused(attacked.run(CENTRE), "was changed, or 'east' did not sign it")
 
 
+def test_file_of_nobody_ends_no_release(attacked: Attacked):
+    """Somebody who can write into the shared folder puts a file in the place of a message."""
+    sent = Bounds(low=[0.0] * 4, high=[1.0] * 4)
+    for site in SIZES:
+        attacked.open_session(site).send(CENTRE, "bounds", lambda: sent)
+    path = attacked.folder / "000-north-centre.msg"
+    raw = path.read_bytes()
+    path.write_bytes(b"{}")
+    check_refused(attacked.run(CENTRE), "does not have the form of a message")
+    assert attacked.list_messages(CENTRE) == []
+    path.unlink()
+    # It puts its message there again, and waits.
+    assert attacked.run("north").exit_code == 5 and path.read_bytes() == raw
+    assert attacked.run(CENTRE).exit_code == 5
+    assert len(attacked.list_messages(CENTRE)) == len(SIZES)  # all have their selection
+
+
 def test_message_replayed_refused(attacked: Attacked):
     """The bounds of the east come a second time, in the place of its next message."""
     sent = Bounds(low=[0.0] * 4, high=[1.0] * 4)
@@ -266,7 +283,7 @@ def test_message_replayed_refused(attacked: Attacked):
     assert attacked.run(CENTRE).exit_code == 5  # it waits for the rows
     again = attacked.folder / "002-east-centre.msg"
     again.write_bytes((attacked.folder / "000-east-centre.msg").read_bytes())
-    check_refused(attacked.run(CENTRE), "is a 'bounds', and a 'rows' comes next")
+    check_refused(attacked.run(CENTRE), "is number 0, and number 2 comes next")
 
 
 def test_site_without_a_class_of_the_roll_refused(attacked: Attacked):

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 CENTRE = "centre"  # the name of the centre; no site may have it
 HELLO = b"ppdm hello 1\n"
 ROLL = b"ppdm roll 1\n"
+NUMBER = b"ppdm session 1\n"
 ROLL_NAME = "roll.json"
+NUMBER_NAME = "session.json"
 PARTITION, COLUMNS = "partition", "columns"  # a term: each party has other columns
 COMPARE = "Compare the fingerprints with all parties by telephone, and join again."
 
@@ -64,6 +66,17 @@ class Hello:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
         return X25519PublicKey.from_public_bytes(bytes.fromhex(self.exchange))
+
+
+@dataclass(frozen=True)
+class SessionNumber:
+    """The number of the next release of a dataset, or of the one under way, by the centre."""
+
+    version: int
+    dataset: str
+    session: str
+    public: str  # the centre's Ed25519 key
+    ed25519: str  # signature of all other fields
 
 
 @dataclass(frozen=True)
@@ -106,6 +119,13 @@ def sign_hello(
     return Hello(**body, public=signature.public, ed25519=signature.ed25519)  # type: ignore[arg-type]
 
 
+def sign_number(dataset: str, session: str, key: Ed25519PrivateKey) -> SessionNumber:
+    """Return the signed number of a release."""
+    body: dict[str, Any] = {"version": VERSION, "dataset": dataset, "session": session}
+    signature = sign_statement(NUMBER, body, key)
+    return SessionNumber(**body, public=signature.public, ed25519=signature.ed25519)
+
+
 def sign_roll(terms: Mapping[str, Any], parties: tuple[Hello, ...], key: Ed25519PrivateKey) -> Roll:
     """Return the roll of these parties, signed by the first of them."""
     first = parties[0]
@@ -130,6 +150,11 @@ def encode_hello(hello: Hello) -> bytes:
     return f"{canonical_json(asdict(hello))}\n".encode()
 
 
+def encode_number(number: SessionNumber) -> bytes:
+    """Return the only bytes of the number of a release."""
+    return f"{canonical_json(asdict(number))}\n".encode()
+
+
 def encode_roll(roll: Roll) -> bytes:
     """Return the only bytes of a roll."""
     return f"{canonical_json({**body_of(roll), 'ed25519': roll.ed25519})}\n".encode()
@@ -145,6 +170,37 @@ def parse_hello(name: str, raw: bytes) -> Hello:
     if not is_sound:
         raise refuse(name, "was changed: it does not have the form of a hello")
     return hello
+
+
+def parse_number(raw: bytes) -> SessionNumber:
+    """Return the number of a release in a file; refuse one that is not in canonical form."""
+    try:
+        number = SessionNumber(**json.loads(raw))
+        is_sound = encode_number(number) == raw
+        is_sound = is_sound and re.fullmatch("[0-9]{4}", number.session) is not None
+    except (ValueError, TypeError, RecursionError):
+        is_sound = False
+    if not is_sound:
+        raise refuse(NUMBER_NAME, "was changed: it does not have the form of a number")
+    return number
+
+
+def check_number(number: SessionNumber, dataset: str, pinned: str) -> None:
+    """Raise BadInput unless the number of a release is that of the pinned centre."""
+    check_version(NUMBER_NAME, number.version)
+    if number.dataset != dataset:
+        raise refuse(NUMBER_NAME, f"is of {number.dataset}, not of {dataset}")
+    signature = Signature(number.public, number.ed25519)
+    if signature.key != pinned:
+        raise refuse(
+            NUMBER_NAME,
+            f"has the key {signature.key} of '{CENTRE}', and {pinned} is pinned",
+            COMPARE,
+        )
+    body = asdict(number)
+    del body["public"], body["ed25519"]
+    if not is_signed(NUMBER, body, signature):
+        raise refuse(NUMBER_NAME, f"was changed, or '{CENTRE}' did not sign it")
 
 
 def has_form(hello: Hello) -> bool:
