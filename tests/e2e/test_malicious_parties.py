@@ -269,8 +269,8 @@ def test_file_of_nobody_ends_no_release(attacked: Attacked):
     check_refused(attacked.run(CENTRE), "does not have the form of a message")
     assert attacked.list_messages(CENTRE) == []
     path.unlink()
-    # It puts its message there again, and waits.
-    assert attacked.run("north").exit_code == 5 and path.read_bytes() == raw
+    attacked.open_session("north").send(CENTRE, "bounds", lambda: pytest.fail("made twice"))
+    assert path.read_bytes() == raw
     assert attacked.run(CENTRE).exit_code == 5
     assert len(attacked.list_messages(CENTRE)) == len(SIZES)  # all have their selection
 

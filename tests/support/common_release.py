@@ -19,6 +19,7 @@ import tomlkit
 
 from flows.config.context import build_context
 from flows.config.release_file import load
+from flows.sites import close_at_end
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.manifest import key_fingerprint
 from tasks.audit.task import attack_shadows
@@ -118,11 +119,12 @@ class CommonRelease:
     def run_centre(self) -> Stage:
         """Run all steps of the centre; raise StillWaiting where a message is missing."""
         context, exchange = self.contexts[CENTRE], self.enter(CENTRE)
-        lead_fit.fn(context, exchange)
-        parts = collect_rows.fn(context, exchange)
-        release_id = pool_rows.fn(context, exchange, parts, None)
-        judge_by_sites.fn(context, release_id, exchange, parts)
-        return publish_pool.fn(context, release_id, exchange)
+        with close_at_end(exchange):
+            lead_fit.fn(context, exchange)
+            parts = collect_rows.fn(context, exchange)
+            release_id = pool_rows.fn(context, exchange, parts, None)
+            judge_by_sites.fn(context, release_id, exchange, parts)
+            return publish_pool.fn(context, release_id, exchange)
 
     def draw_part(self, name: str) -> tuple[ReleaseContext, str, Exchange]:
         """Run the steps of a site up to its candidate."""
@@ -147,7 +149,8 @@ class CommonRelease:
         publish_candidate.fn(context, release_id, False)
         send_rows.fn(context, release_id, exchange)
         judge_pool.fn(context, release_id, exchange)
-        end_part.fn(exchange)
+        with close_at_end(exchange):
+            end_part.fn(exchange)
 
     def run_all(self, run: Callable[[str], Any], rounds: int = 20) -> dict[str, Any]:
         """Run every party again and again until all have ended, or none goes on."""

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import sign
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed, sign_statement
@@ -24,6 +26,7 @@ from tasks.publish.report.render import render_report
 from tasks.sites.exchange import StillWaiting
 from tests.support.common_release import CommonRelease
 from tests.support.small_release import CLASSES, FEATURES
+from warehouse.integrity.home_key import home_key
 from warehouse.json_codec import to_json
 from warehouse.messages.payloads import End, Pool, SiteRows, SiteVerdict
 from warehouse.messages.roll import CENTRE
@@ -157,6 +160,23 @@ def test_publish_pool_manifest_names_manifests_and_signed_verdicts(published: Co
         assert signed["statement"]["manifest"] == entry["manifest"]
         assert signed["statement"]["pool"] == manifest["files"]["data.parquet"]["sha256"]
     assert not any(re.search(rf"\b{site}\b", json.dumps(manifest)) for site in published.sites)
+
+
+def test_verify_pool_with_a_verdict_on_another_pool_refused(
+    published: CommonRelease, tmp_path: Path
+):
+    """The centre signs a manifest with another outcome than a site did."""
+    folder = shutil.copytree(find_folder(published) / "0001", tmp_path / "0001")
+    manifest = verify(folder).manifest
+    body = {name: each for name, each in manifest.items() if name not in ("digest", "signature")}
+    with published.contexts[CENTRE].open_store().transaction("tests") as db:
+        key = home_key(db).signing()
+    (folder / "manifest.json").write_bytes(sign(body, key))
+    verify(folder, key.public_key())
+    body["sites"]["verdicts"][1]["signed"]["statement"]["outcome"] = "FAIL"
+    (folder / "manifest.json").write_bytes(sign(body, key))
+    with pytest.raises(Refused, match="a verdict that its site did not sign for this pool"):
+        verify(folder, key.public_key())
 
 
 def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonRelease):
