@@ -40,7 +40,7 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
-from tasks.sites.terms import has_other_columns
+from tasks.sites.terms import has_other_columns, list_rounds
 from warehouse.messages.envelope import StrayFile
 from warehouse.stages import Stage
 
@@ -78,7 +78,8 @@ def release_part(context: ReleaseContext, exchange: Exchange) -> tuple[Stage, st
         release_columns(context, release_id, exchange)
         return Stage.PUBLISHED, PUBLISHED
     check_classes(context, release_id)
-    context = agree_on_fit(context, release_id, exchange)
+    for name in list_rounds(context):
+        context = agree_on_fit(context, release_id, exchange, name)
     draw_candidate(context, release_id)
     attack_shadows(context, release_id)
     judge(context, release_id)
@@ -136,7 +137,8 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
         with hold_dataset(context):
             exchange = enter_release(context, wait, is_centre=True)
             with close_at_end(exchange):
-                lead_fit(context, exchange)
+                for name in list_rounds(context):
+                    lead_fit(context, exchange, name)
                 parts = collect_rows(context, exchange)
                 release_id = pool_rows(context, exchange, parts, flow_run.id)
                 judge_by_sites(context, release_id, exchange, parts)

@@ -22,7 +22,7 @@ from tasks.progress import Step, start_step
 from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
 from tasks.sites.exchange import Exchange
-from tasks.sites.terms import check_common_release, find_column_method
+from tasks.sites.terms import find_column_method
 from warehouse.audit_results import store_scores, store_verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.code_version import compute_code_version
@@ -43,20 +43,19 @@ from warehouse.stage_facts import (
 from warehouse.stages import FINISHED, Stage, is_past
 
 
-@task(name="lead the fit", cache_policy=NO_CACHE)
+@task(name="lead the fit", task_run_name="lead the fit: {name}", cache_policy=NO_CACHE)
 @redact_errors
-def lead_fit(context: ReleaseContext, exchange: Exchange) -> None:
-    """Agree with all sites on a common fit; end the release if it is not possible."""
+def lead_fit(context: ReleaseContext, exchange: Exchange, name: str) -> None:
+    """Lead a round of the agreement on a common fit; end the release if it is not possible."""
     start_step(Step.AGREE)
-    sanitizer = check_common_release(context, len(exchange.session.roll.sites))
-    assert sanitizer.common_fit is not None
+    sanitizer = context.make_sanitizer()
     schema, joined = build_schema(context), find_column_method(sanitizer)
     scaled = make_scaling(schema, sanitizer.scale).scale_schema(schema)
     with end_when_refused(exchange):
         if joined is not None:
             lead_by_columns(exchange, joined)
         else:
-            LEADS[sanitizer.common_fit](exchange, sanitizer, scaled)
+            LEADS[name](exchange, sanitizer, scaled)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
+from ppdm_core.sanitizers._basis import BasisDraft
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from tasks.sites.terms import (
@@ -44,6 +45,8 @@ class Exchange:
         self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
         self.end: End | None = None  # how the release ended, once that is known
+        # At the centre, between two rounds: the common basis, and of how many records it is.
+        self.draft: tuple[BasisDraft, int] | None = None
         # At the centre of parties with other columns: kept coefficients, columns of each party.
         self.kept: list[int] = []
         self.columns: dict[str, list[str]] = {}

@@ -42,11 +42,6 @@ from warehouse.messages.roll import CENTRE
 ReadRows = Callable[[], Rows]  # the records that the fit learns from, scaled
 
 
-def keep_own_fit(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any] | None:
-    """Return None: every site fits the method on its own records."""
-    return None
-
-
 def agree_by_bounds(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
     """Send the bounds of energy shares, and return the fit that the centre's selection gives.
 
@@ -81,11 +76,10 @@ def agree_on_order(exchange: Exchange) -> bytes:
     return key
 
 
-def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
-    """Send masked moments and scores of the records set aside, and return the common basis."""
-    session, rows = exchange.session, read()
-    schema = rows.schema
-    d = len(schema.numeric)
+def send_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> None:
+    """Send masked moments of the records set aside."""
+    rows = read()
+    d = len(rows.schema.numeric)
     if rows.n <= d:
         raise BadInput(
             f"A common basis of {d} columns needs more than {d} set-aside records of every site; "
@@ -93,7 +87,16 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
             remedy="Release more records, or raise 'basis_share' at all sites.",
         )
     check_moments_once(exchange, sanitizer)
-    session.send(CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list()))
+    exchange.session.send(
+        CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list())
+    )
+
+
+def agree_by_scores(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
+    """Send masked sums of the scores in the basis of the centre, and return the common fit."""
+    session, rows = exchange.session, read()
+    schema = rows.schema
+    d = len(schema.numeric)
     basis = exchange.receive(CENTRE, "basis", Basis)
     loadings, mean = check_basis(basis, schema)
     own = sum_scores(rows, loadings, mean)
@@ -206,7 +209,11 @@ def store_moments(path: Path, entries: list[dict[str, Any]]) -> None:
         write_atomically(path, json.dumps(entries))
 
 
-AGREEMENTS = {"own": keep_own_fit, "bounds": agree_by_bounds, "moments": agree_by_moments}
+AGREEMENTS: dict[str, Callable[[Exchange, Sanitizer, ReadRows], dict[str, Any] | None]] = {
+    "bounds": agree_by_bounds,
+    "moments": send_moments,
+    "scores": agree_by_scores,
+}
 
 
 def scale_for_fit(rows: Rows, sanitizer: Sanitizer) -> Rows:

@@ -20,6 +20,12 @@ MIN_SITES = 2
 MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
 
 
+# The rounds in which parties agree on a fit, by how a method fits in common.
+ROUNDS: dict[str, tuple[str, ...]] = {
+    "own": (),  # every site fits the method on its own records
+    "bounds": ("bounds",),
+    "moments": ("moments", "scores"),
+}
 OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
 
 
@@ -45,6 +51,13 @@ def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
     """Return the method of parties that hold other columns of the same persons, else None."""
     is_part = isinstance(sanitizer, DctFuzzy) and sanitizer.others is not None
     return cast(DctFuzzy, sanitizer) if is_part else None
+
+
+def list_rounds(context: ReleaseContext) -> tuple[str, ...]:
+    """Return the rounds in which the parties agree on a fit."""
+    common_fit = context.make_sanitizer().common_fit
+    assert common_fit is not None  # check_common_release
+    return ROUNDS[common_fit]
 
 
 def has_other_columns(context: ReleaseContext) -> bool:

@@ -39,6 +39,7 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
+from tasks.sites.terms import list_rounds
 from tests.support.contexts import create_home, write_unchecked
 from tests.support.small_release import CLASSES, CONTENT, FEATURES
 from warehouse.database import find_run
@@ -120,7 +121,8 @@ class CommonRelease:
         """Run all steps of the centre; raise StillWaiting where a message is missing."""
         context, exchange = self.contexts[CENTRE], self.enter(CENTRE)
         with close_at_end(exchange):
-            lead_fit.fn(context, exchange)
+            for each in list_rounds(context):
+                lead_fit.fn(context, exchange, each)
             parts = collect_rows.fn(context, exchange)
             release_id = pool_rows.fn(context, exchange, parts, None)
             judge_by_sites.fn(context, release_id, exchange, parts)
@@ -137,7 +139,8 @@ class CommonRelease:
         if not is_past(run.stage, Stage.VALIDATED):
             write_unchecked(context, release_id)
         check_classes.fn(context, release_id)
-        context = agree_on_fit.fn(context, release_id, exchange)
+        for each in list_rounds(context):
+            context = agree_on_fit.fn(context, release_id, exchange, each)
         draw_candidate.fn(context, release_id)
         return context, release_id, exchange
 
