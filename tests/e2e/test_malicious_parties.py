@@ -355,6 +355,24 @@ def test_malicious_site_huge_moments_end_the_release_without_a_name(with_moments
             assert "The centre ended the common release" in result.stdout
 
 
+BAD_BASES: dict[str, tuple[dict[str, Any], str]] = {
+    "ragged": ({"loadings": [[1.0], [0.0, 1.0], [0.0], [0.0]]}, "does not hold what a 'basis'"),
+    "far mean": ({"mean": [1e30] * 4}, "a mean outside the bounds"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BASES)
+def test_malicious_centre_bad_basis_refused(with_moments: Attacked, case: str):
+    changes, words = BAD_BASES[case]
+    assert with_moments.run("east").exit_code == 5
+    centre = with_moments.open_session(CENTRE)
+    assert centre.receive("east", "moments") is not None
+    fields = {"loadings": [[1.0], [0.0], [0.0], [0.0]], "mean": [0.0] * 4, **changes}
+    centre.send("east", "basis", lambda: Basis.model_construct(**fields))
+    check_refused(with_moments.run("east"), words)
+    assert with_moments.list_messages("east") == ["000-east-centre.msg"]  # no scores
+
+
 def test_malicious_centre_another_basis_for_one_site_learns_no_sum(with_moments: Attacked):
     """One site gets a single loading, and all others loadings that leave no rest of a record."""
     for site in SIZES:
@@ -374,6 +392,15 @@ def test_malicious_centre_another_basis_for_one_site_learns_no_sum(with_moments:
         answers.append(unpack_values(decode_bytes(message.payload.values))[:2])
     total, squares = sum_masked(answers)
     assert abs(total) > 2**60 and abs(squares) > 2**80  # no sum of so few records
+
+
+def test_malicious_site_key_that_shares_no_secret_refused(attacked: Attacked):
+    """With it, everybody could compute the masks of a pair of sites."""
+    (attacked.folder / ROLL_NAME).unlink()
+    (attacked.open_entry(CENTRE).folder / ROLL_NAME).unlink(missing_ok=True)
+    hello = sign_hello("ward", "0001", "south", "00" * 32, attacked.sign_key("south"))
+    (attacked.folder / name_hello("south")).write_bytes(encode_hello(hello))
+    check_refused(attacked.run(CENTRE), "an X25519 key of 'south' that shares no secret")
 
 
 def test_fingerprint_that_is_not_pinned_refused(attacked: Attacked):
