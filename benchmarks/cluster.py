@@ -3,7 +3,7 @@
     python -m benchmarks.cluster ROWS [COLUMNS]
 
 The table is invented. For each engine it prints processor time, elapsed time and a digest of the
-released rows, which must be equal.
+released rows. If these differ, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def release(rows: Rows) -> str:
     return digest.hexdigest()[:16]
 
 
-def measure(name: str, rows: Rows, others: list[psutil.Process]) -> None:
-    """Print the times of a release, with the processor time of other processes."""
+def measure(name: str, rows: Rows, others: list[psutil.Process]) -> str:
+    """Print the times of a release, also of other processes; return the digest of its rows."""
 
     def sum_times() -> float:
         times = [each.cpu_times() for each in (psutil.Process(), *others)]
@@ -76,10 +76,11 @@ def measure(name: str, rows: Rows, others: list[psutil.Process]) -> None:
         f"{name:10} {used:8.1f} s CPU {elapsed:8.1f} s {each:7.2f} us of CPU per row  {digest}",
         flush=True,
     )
+    return digest
 
 
-def main() -> None:
-    """Measure one process, and clusters of one and two workers."""
+def main() -> int:
+    """Measure one process, and clusters of one and two workers; return 1 if digests differ."""
     n = int(sys.argv[1])
     d = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     schema = Schema(tuple(Numeric(f"x{j}", 0.0, 1.0) for j in range(d)))
@@ -88,17 +89,20 @@ def main() -> None:
         write_parts(make_blocks(n, schema), schema, folder / "rows")
         size = sum(path.stat().st_size for path in (folder / "rows").iterdir())
         print(f"{n:,} rows, {d} columns, {size / 1e6:,.0f} MB in parts", flush=True)
-        measure("1 process", PartRows(schema, folder / "rows"), [])
+        digests = {measure("1 process", PartRows(schema, folder / "rows"), [])}
         for workers in WORKERS:
             record = start_cluster(folder, workers, lambda text: None)
             settings = find_home_cluster(Home(folder), EngineSettings(kind="dask"))
             try:
                 with Dask(settings) as engine:
                     rows = EngineRows(schema, folder / "rows", engine, identify(workers))
-                    measure(f"{workers} workers", rows, record.living)
+                    digests.add(measure(f"{workers} workers", rows, record.living))
             finally:
                 stop_cluster(folder)
+    if len(digests) > 1:
+        print("The digests differ.", flush=True)
+    return int(len(digests) > 1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -49,8 +49,8 @@ def release(file: ReleaseFile, dry_run: bool = False) -> State[Any]:
         context = build_checked_context(file)
         set_library_defaults(file.home())  # for workers that `ppdm` did not start
         load_author_key(file.home())
-        check_engine(context)
         with hold_dataset(context), start_spare_process():
+            check_engine(context)
             release_id = begin_release(context, flow_run.id)
             load_raw(context, release_id)
             validate(context, release_id)

@@ -6,6 +6,8 @@ can be killed at any point and run again: messages that were sent or accepted ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from prefect import State, flow
@@ -38,7 +40,8 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
-from tasks.sites.terms import has_other_columns
+from tasks.sites.terms import has_other_columns, list_rounds
+from warehouse.messages.envelope import StrayFile
 from warehouse.stages import Stage
 
 WAIT_SECONDS = 3600.0
@@ -59,27 +62,49 @@ def site(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
         load_author_key(file.home())
         with hold_dataset(context), start_spare_process():
             exchange = enter_release(context, wait, is_centre=False)
-            release_id = begin_part(context, exchange, flow_run.id)
-            load_raw(context, release_id)
-            validate(context, release_id)
-            if has_other_columns(context):
-                release_columns(context, release_id, exchange)
-                return build_final_state(Stage.PUBLISHED, PUBLISHED)
-            check_classes(context, release_id)
-            context = agree_on_fit(context, release_id, exchange)
-            draw_candidate(context, release_id)
-            attack_shadows(context, release_id)
-            judge(context, release_id)
-            stage = publish_candidate(context, release_id, dry_run=False)
-            message = log_release(context, release_id)
-            if stage == Stage.AWAITING_REVIEW:
-                return build_final_state(stage, message)
-            send_rows(context, release_id, exchange)
-            judge_pool(context, release_id, exchange)
-            end_part(exchange)
-        return build_final_state(Stage.PUBLISHED, PUBLISHED)
+            with close_at_end(exchange):
+                stage, message = release_part(context, exchange)
+        return build_final_state(stage, message)
     except PpdmError as error:
         return end_flow(file, error)
+
+
+def release_part(context: ReleaseContext, exchange: Exchange) -> tuple[Stage, str]:
+    """Take part in a common release; return how it ended or stopped, with a sentence."""
+    release_id = begin_part(context, exchange, flow_run.id)
+    load_raw(context, release_id)
+    validate(context, release_id)
+    if has_other_columns(context):
+        release_columns(context, release_id, exchange)
+        return Stage.PUBLISHED, PUBLISHED
+    check_classes(context, release_id)
+    for name in list_rounds(context):
+        context = agree_on_fit(context, release_id, exchange, name)
+    draw_candidate(context, release_id)
+    attack_shadows(context, release_id)
+    judge(context, release_id)
+    stage = publish_candidate(context, release_id, dry_run=False)
+    message = log_release(context, release_id)
+    if stage == Stage.AWAITING_REVIEW:
+        return stage, message
+    send_rows(context, release_id, exchange)
+    judge_pool(context, release_id, exchange)
+    end_part(exchange)
+    return Stage.PUBLISHED, PUBLISHED
+
+
+@contextmanager
+def close_at_end(exchange: Exchange) -> Iterator[None]:
+    """Record how the common release ended when the last step of this party is done.
+
+    An error that another run can remedy is no end.
+    """
+    try:
+        yield
+    except (BadInput, Refused):
+        exchange.close()
+        raise
+    exchange.close()
 
 
 def release_columns(context: ReleaseContext, release_id: str, exchange: Exchange) -> None:
@@ -111,12 +136,14 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
         set_library_defaults(file.home())
         with hold_dataset(context):
             exchange = enter_release(context, wait, is_centre=True)
-            lead_fit(context, exchange)
-            parts = collect_rows(context, exchange)
-            release_id = pool_rows(context, exchange, parts, flow_run.id)
-            judge_by_sites(context, release_id, exchange, parts)
-            stage = publish_pool(context, release_id, exchange)
-            message = log_release(context, release_id)
+            with close_at_end(exchange):
+                for name in list_rounds(context):
+                    lead_fit(context, exchange, name)
+                parts = collect_rows(context, exchange)
+                release_id = pool_rows(context, exchange, parts, flow_run.id)
+                judge_by_sites(context, release_id, exchange, parts)
+                stage = publish_pool(context, release_id, exchange)
+                message = log_release(context, release_id)
         if stage == Stage.REFUSED:
             raise Refused(message, remedy="Ask each site whose verdict does not allow it.")
         return build_final_state(stage, message)
@@ -126,7 +153,7 @@ def centre(file: ReleaseFile, wait: float = WAIT_SECONDS) -> State[Any]:
 
 def end_flow(file: ReleaseFile, error: PpdmError) -> State[Any]:
     """Return the last state after bad input, a refusal or a REVIEW; raise any other error."""
-    if isinstance(error, BadInput):
+    if isinstance(error, BadInput | StrayFile):
         log_rejection(file.dataset.name, file.sanitizer.method, error)
         return build_final_state(Stage.REJECTED, f"{error} Nothing was published.", error)
     if isinstance(error, Undecided):

@@ -16,7 +16,7 @@ from ppdm_core.model.manifest import (
     check_signature,
     parse_manifest,
 )
-from ppdm_core.model.statement import check_approvals
+from ppdm_core.model.statement import check_approvals, check_site_verdicts
 from ppdm_core.model.withdrawal import NOTICE_NAME, Notice, check_notice
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def verify_database(url: str, table: str, key: Ed25519PublicKey | None = None) -
         raise alteration_error(place, "is not the table that its manifest is about")
     if digest_table(url, table) != manifest.get("rows_digest"):
         raise alteration_error(place, "was changed after the release")
+    check_site_verdicts(place / NAME, manifest)
     approvals = tuple(check_approvals(place / NAME, manifest))
     signer = manifest.get("signature", {}).get("key")
     return Verified(manifest, signer, key is not None, approvals)

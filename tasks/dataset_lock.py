@@ -6,7 +6,7 @@ A scheduled run whose predecessor is still running is skipped.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from prefect.context import FlowRunContext
@@ -37,6 +37,21 @@ def hold_dataset(context: ReleaseContext) -> Iterator[None]:
         lock = home.dataset_lock(context.dataset)
         locks.enter_context(hold(lock, holder=holder, limit=LOCK_LIMIT, say=log_progress))
         yield
+
+
+def clear_dead_work(home: Home, dataset: str) -> None:
+    """Remove the work files of the other datasets of a home, unless a process works on them.
+
+    The caller begins a release of ``dataset``.
+    """
+    holder = f"a release of {dataset}"
+    for other, names in home.list_work().items():
+        if other == dataset:
+            continue
+        lock = home.dataset_lock(other)
+        with suppress(MachineTrouble), hold(lock, holder=holder, limit=0.0, say=log_progress):
+            for name in sorted(names):
+                home.clear_work(name)
 
 
 @contextmanager

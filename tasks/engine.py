@@ -13,7 +13,7 @@ from ppdm_core.model.errors import BadInput, MachineTrouble
 from tasks.context import ReleaseContext
 from tasks.notify.prefect_artifacts import ProgressBar
 from tasks.progress import log_progress
-from warehouse.engines import EngineSettings, load_engine
+from warehouse.engines import EngineSettings, load_engine, translate_bad_input
 from warehouse.home import CLUSTER_RECORD, Home
 
 if TYPE_CHECKING:
@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 
 
 def check_engine(context: ReleaseContext) -> None:
-    """Raise BadInput if the engine of the release file cannot be used."""
-    with make_engine(context):
-        pass
+    """Raise BadInput if the engine of the release file cannot be used, with its folder.
+
+    The caller holds the lock of the dataset, and no release has begun.
+    """
+    home = Home(Path(context.home))
+    with make_engine(context) as engine:
+        try:
+            engine.check_folder(home.make_work(context.dataset, context.engine.folder))
+        finally:
+            home.clear_work(context.dataset)
 
 
 @contextmanager
@@ -33,10 +40,8 @@ def open_engine(context: ReleaseContext) -> Iterator[Engine]:
     Its settings were checked then, so an error now is a problem of the machines.
     """
     with ExitStack() as opened:
-        try:
+        with translate_bad_input():
             engine = opened.enter_context(make_engine(context))
-        except BadInput as error:
-            raise MachineTrouble(error.message, file=error.file, remedy=error.remedy) from None
         yield engine
 
 
@@ -86,7 +91,8 @@ def open_work(context: ReleaseContext, release_id: str, engine: Engine) -> Itera
         home.clear_work(release_id)
     work = home.make_work(release_id, context.engine.folder)
     try:
-        engine.check_folder(work)
+        with translate_bad_input():
+            engine.check_folder(work)
         yield work
     except MachineTrouble:
         if not engine.keeps_parts:

@@ -11,10 +11,13 @@ import errno
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +26,8 @@ from ppdm_core.model.errors import BadInput, MachineTrouble
 
 DATASET_NAME = r"^[a-z][a-z0-9_]{0,39}$"  # names of folders, files and tables follow from it
 CLUSTER_RECORD = "cluster.json"  # in the folder of a cluster: its address and processes
-ELSEWHERE = "elsewhere.txt"  # in a work folder: the path of its other part
+WORK_NAME = re.compile(r"([a-z][a-z0-9_]{0,39})(-\d+)?")  # a dataset, or a release of it
+REMOVE_SECONDS = 30.0  # a worker may be writing its last part to a folder that is removed
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -139,24 +143,54 @@ class Home:
     def make_work(self, name: str, elsewhere: str = "") -> Path:
         """Make the folder for work files of a release, in the home or below ``elsewhere``.
 
-        The home records a folder elsewhere, so that every later command finds and removes it.
+        The home has a link to each folder elsewhere, so that later commands find and remove it.
         """
         own = self.work(name)
-        with translate_disk_errors(own):
+        digest = hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()
+        folder = Path(elsewhere) / f"{name}-{digest[:16]}" if elsewhere else own
+        with translate_disk_errors(folder):
             own.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not elsewhere:
-                return own
-            digest = hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()
-            folder = Path(elsewhere) / f"{name}-{digest[:16]}"
-            (own / ELSEWHERE).write_text(str(folder))
+            if elsewhere and folder not in map(Path.readlink, self.list_links(name)):
+                link = self.private / "work" / f"{name}.{secrets.token_hex(8)}"
+                link.symlink_to(folder)
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
     def clear_work(self, name: str) -> None:
-        """Remove the work files of a release, or the copy of a dataset's source."""
-        with suppress(OSError):
-            shutil.rmtree((self.work(name) / ELSEWHERE).read_text(), ignore_errors=True)
-        shutil.rmtree(self.work(name), ignore_errors=True)
+        """Remove the work files of a release, or the copy of a dataset's source.
+
+        A link to a disk that is not mounted stays for a later command.
+        """
+        for link in self.list_links(name):
+            folder = link.readlink()
+            if remove_folder(folder) and folder.parent.exists():
+                link.unlink()
+        remove_folder(self.work(name))
+
+    def list_links(self, name: str) -> list[Path]:
+        """Return the links to folders elsewhere with work files of a release."""
+        return sorted((self.private / "work").glob(f"{name}.*"))
+
+    def list_work(self) -> dict[str, set[str]]:
+        """Return the datasets with work files, each with the names of its work files."""
+        found: dict[str, set[str]] = {}
+        for path in (self.private / "work").iterdir():
+            if match := WORK_NAME.fullmatch(path.name.partition(".")[0]):
+                found.setdefault(match[1], set()).add(match[0])
+        return found
+
+
+def remove_folder(folder: Path) -> bool:
+    """Remove a folder; return whether it is gone.
+
+    A worker that still writes there may add a file meanwhile: then it is removed again.
+    """
+    deadline = time.monotonic() + REMOVE_SECONDS
+    shutil.rmtree(folder, ignore_errors=True)
+    while os.path.lexists(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)
+        shutil.rmtree(folder, ignore_errors=True)
+    return not os.path.lexists(folder)
 
 
 def is_shared(folder: Path) -> bool:

@@ -17,7 +17,7 @@ from warehouse.home import create_private, sync, translate_disk_errors
 from warehouse.ordered_parts import ORDER, order_rows
 from warehouse.parquet_parts import to_block
 from warehouse.sinks import parquet
-from warehouse.sql import KEY, LABEL, ROW, count_rows, quote_name
+from warehouse.sql import KEY, LABEL, ROW, quote_name
 from warehouse.table_digest import content_digest
 from warehouse.tables import candidate_table
 
@@ -95,18 +95,14 @@ def select_source_rows(db: duckdb.DuckDBPyConnection, table: str, rows: Ints) ->
 
 
 def write_candidate(
-    db: duckdb.DuckDBPyConnection, run: Run, columns: tuple[str, ...], path: Path, work: Path
+    rows: pa.RecordBatchReader, n: int, columns: Sequence[str], path: Path, work: Path
 ) -> str:
-    """Write the candidate to a private file in its random order; return the digest of the file.
+    """Write columns of ``n`` rows to a private file in the order of ranks; return its digest.
 
     ``work`` is the folder of the run's work files.
     """
-    table = candidate_table(run)
-    n, names = count_rows(db, table), ", ".join(map(quote_name, (*columns, ORDER, KEY)))
-    # On the caller's own connection: a cursor would not see what its transaction wrote.
-    rows = db.sql(f"select {names} from {table}").to_arrow_reader(RANGE_ROWS)
     with (
-        order_rows(rows, n, work / "order") as ordered,
+        order_rows(select_columns(rows, (*columns, ORDER, KEY)), n, work / "order") as ordered,
         translate_disk_errors(path),
         create_private(path) as file,
     ):
@@ -114,6 +110,15 @@ def write_candidate(
         parquet.write((each.select(columns) for each in ordered.tables()), digesting)
     sync(path)
     return digesting.hexdigest()
+
+
+def select_columns(rows: pa.RecordBatchReader, columns: Sequence[str]) -> pa.RecordBatchReader:
+    """Return some columns of a stream of rows."""
+    import pyarrow as pa
+
+    schema = pa.schema([rows.schema.field(name) for name in columns])
+    batches = (batch.select(list(columns)) for batch in rows)
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def digest_candidate(db: duckdb.DuckDBPyConnection, run: Run) -> str:

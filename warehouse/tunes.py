@@ -35,11 +35,19 @@ class StoredTune:
     happened: datetime
 
 
+@dataclass(frozen=True)
+class Records:
+    """What identifies the records that are tuned or released."""
+
+    data: str  # digest of the validated records, with their keys of the dataset
+    source: str  # digest of the content of the source, under whatever name of a dataset
+
+
 def record_begin(
     db: Transaction,
     dataset: str,
     plan: str,
-    data: str,
+    records: Records,
     settings: Sequence[str],
     limits: Mapping[str, float],
 ) -> None:
@@ -51,8 +59,19 @@ def record_begin(
     events = [detail for kind, detail in list_tune_events(db, dataset) if kind in (BEGUN, ENDED)]
     if events and events[-1].get("plan") == plan and "outcome" not in events[-1]:
         return
-    detail = {"plan": plan, "data": data, "settings": list(settings), "limits": dict(limits)}
-    append_event(db, dataset, "", BEGUN, detail)
+    append_event(
+        db,
+        dataset,
+        "",
+        BEGUN,
+        {
+            "plan": plan,
+            "data": records.data,
+            "source": records.source,
+            "settings": list(settings),
+            "limits": dict(limits),
+        },
+    )
 
 
 def store_tune(
@@ -91,17 +110,21 @@ def find_last_tune(db: Transaction, dataset: str) -> StoredTune | None:
     return StoredTune(row["number"], row["data"], row["policy"], result, row["happened"])
 
 
-def count_tried_settings(db: Transaction, dataset: str, data: str, more: Sequence[str] = ()) -> int:
+def count_tried_settings(
+    db: Transaction, dataset: str, records: Records, more: Sequence[str] = ()
+) -> int:
     """Return how many settings were tried on a dataset, or on the same records under any name.
 
-    Settings count when a tune begins: one that was killed may have shown them. ``more`` are those
-    of a tune that is about to begin.
+    Settings count when a tune begins: one that was killed may have shown them. The same setting on
+    other records, for example on other columns, counts again. ``more`` are those of a tune that is
+    about to begin.
     """
-    tried = set(more)
+    tried = {(records.data, each) for each in more}
     for row in read_rows(db, EVENTS, "kind = ?", [BEGUN]):
         detail = json.loads(row["detail"])
-        if row["dataset"] == dataset or detail["data"] == data:
-            tried |= set(detail["settings"])
+        is_same = detail["data"] == records.data or detail["source"] == records.source
+        if row["dataset"] == dataset or is_same:
+            tried |= {(detail["data"], each) for each in detail["settings"]}
     return len(tried)
 
 

@@ -53,6 +53,13 @@ class EngineSpec(Section):
     @report_as_value_error
     def _check_keys_of_kind(self) -> EngineSpec:
         errors = ErrorList()
+        if "://" in self.folder:
+            errors.add(
+                BadInput(
+                    "The 'folder' key of [engine] is a URL; parts need a folder of the machines.",
+                    remedy="Mount it on all of them, and name the path.",
+                )
+            )
         if self.kind == "local":
             for name in filter(self._is_given, OF_A_CLUSTER):
                 errors.add(

@@ -21,9 +21,12 @@ class ColludingSites(Attack):
 
     Each recognises its own rows in the pool, because it made them. Without them, the rows of one
     site remain, and the colluding sites look among these for persons whose full records they know,
-    as ``record_linkage`` does. They also know the fit, which is published, and, together with the
-    centre, the sum of moments without their own: the moments of the records that the site set
-    aside, none of which is in the pool. ``sample`` stands for that knowledge of its population.
+    as ``record_linkage`` does.
+
+    They also know the fit, which is published, and, together with the centre, the moments of the
+    records that the site set aside: the sum of all moments without their own. None of these records
+    is in the pool. The attack does not use the moments: how likely a row is for a record follows
+    from the public noise, and how likely it is for any person from the rows themselves.
 
     References: Bonawitz et al., "Practical secure aggregation for privacy-preserving machine
     learning" (2017), section 4: what a sum hides from all but one of the parties.

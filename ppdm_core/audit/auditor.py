@@ -125,6 +125,7 @@ class Auditor(AttackRuns):
             figures,
             level=self.policy.level,
             judged=count_judged_scores(self.policy),
+            tried=self.policy.tried,
             rng=self.rng("jackknife", name),
             story=story.format(k=min(self.policy.attacker.known_records, len(self.truth.X) - 2)),
             epsilon=self.policy.attacker.epsilon,

@@ -23,7 +23,7 @@ def compute_smallest_limits(policy: Policy, n: int) -> dict[str, float]:
             continue
         persons = count_scored_persons(policy, n, ATTACKS[attack].goal)
         if metric.interval_method == "mean" and metric.bounds == (0.0, 1.0):
-            found[name] = clopper_pearson(0.0, persons, policy.level)[1] if persons else 1.0
+            found[name] = clopper_pearson(0.0, persons, policy.pass_level)[1] if persons else 1.0
         elif isinstance(metric, TruePositiveRate):
             high, baseline = (
                 bound_blind_attack(metric, policy, n, persons) if persons else (1.0, 0.0)
@@ -39,7 +39,7 @@ def bound_blind_attack(
     t = count_half_targets(policy, n)
     is_member = np.repeat([True, False], t)
     one = np.tile(np.arange(t, dtype=np.float64), 2), is_member
-    _, high = metric.interval([one], persons, persons, policy.level)
+    _, high = metric.interval([one], persons, persons, policy.pass_level)
     return high, metric.baseline(is_member)
 
 

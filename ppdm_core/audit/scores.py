@@ -46,16 +46,18 @@ def make_score(
     *,
     level: float,
     judged: int = 1,
+    tried: int = 1,
     rng: np.random.Generator,
     story: str,
     epsilon: float,
 ) -> Score:
     """Return the score of some figures, with its interval at ``level``.
 
-    ``judged``: the number of scores that limits judge.
+    ``judged``: the number of scores that limits judge. ``tried``: the number of settings that this
+    one was chosen from.
     """
     value = float(np.mean(figures.values))
-    low, high = compute_interval(metric, figures, level, judged, rng)
+    low, high = compute_interval(metric, figures, level, judged, rng, tried)
     values = SentenceValues(value, figures.baseline, story, epsilon, figures.original)
     return Score(
         name=name,
@@ -87,13 +89,19 @@ def cap_by_baseline(metric: Metric, value: float, baseline: float) -> dict[str, 
 
 
 def compute_interval(
-    metric: Metric, figures: Figures, level: float, judged: int, rng: np.random.Generator
+    metric: Metric,
+    figures: Figures,
+    level: float,
+    judged: int,
+    rng: np.random.Generator,
+    tried: int = 1,
 ) -> tuple[float, float]:
     """Return the interval of a value; each end misses the truth with probability (1 - level) / 2.
 
     A release passes only if every limit is kept, so the end that a PASS rests on needs no
     correction for their number. It fails if one of them is broken, so the other end holds for all
-    ``judged`` scores together.
+    ``judged`` scores together. The end that a PASS rests on holds for all ``tried`` settings
+    together, because one of them was chosen by such ends.
 
     The highest of several figures tends to be too high by chance. Its lower end is therefore that
     of a level at which the ends of all figures hold together. Its upper end needs no such level:
@@ -105,8 +113,8 @@ def compute_interval(
     interval = figures.interval or fit_jackknife(metric, figures, rng)
     breaks_low = metric.better == "down"  # which end breaks a limit
     is_highest = figures.chosen == "highest"
-    low_tests = (judged if breaks_low else 1) * (figures.choices if is_highest else 1)
-    high_tests = (1 if breaks_low else judged) * (1 if is_highest else figures.choices)
+    low_tests = (judged if breaks_low else tried) * (figures.choices if is_highest else 1)
+    high_tests = (tried if breaks_low else judged) * (1 if is_highest else figures.choices)
     return interval(divide_error(level, low_tests))[0], interval(divide_error(level, high_tests))[1]
 
 

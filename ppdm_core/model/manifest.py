@@ -103,8 +103,9 @@ def check_release(
         digest, entry = find_digest(name), described[name]
         if digest is None or not isinstance(entry, dict) or digest != entry.get("sha256"):
             raise alteration_error(folder / name, "was changed after the release")
-    from ppdm_core.model.statement import check_approvals  # which needs this module
+    from ppdm_core.model.statement import check_approvals, check_site_verdicts  # need this module
 
+    check_site_verdicts(folder / NAME, manifest)
     approvals = tuple(check_approvals(folder / NAME, manifest))
     signer = manifest.get("signature", {}).get("key")
     return Verified(manifest, signer, key is not None, approvals)

@@ -64,6 +64,7 @@ class Policy:
     groups: tuple[str, ...] = ()  # categorical columns whose groups are scored separately
     time_limit: float = 600.0  # seconds, for each attack over all draws
     level: float = 0.95
+    tried: int = 1  # settings, of which this one was chosen on the same records
     review: Review = field(default_factory=Review)
     collusion_waiver: str = ""  # who guarantees that audiences do not combine their releases
 
@@ -79,12 +80,16 @@ class Policy:
     def judge_choice(self, tried: int) -> Policy:
         """Return the policy for settings that were chosen among so many on the same records.
 
-        Each interval gets its share of the error, so that the ends of all settings hold together
-        and a PASS of the chosen one is not wrong more often than that of a fixed one.
+        The end of each interval that a PASS rests on gets its share of the error, so that these
+        ends of all settings hold together and a PASS of the chosen one is not wrong more often
+        than that of a fixed one. The end that a FAIL rests on stays as it is.
         """
-        if tried < 2:
-            return self
-        return replace(self, level=1.0 - (1.0 - self.level) / tried)
+        return replace(self, tried=max(1, tried))
+
+    @property
+    def pass_level(self) -> float:
+        """The level of the end of an interval that a PASS rests on."""
+        return 1.0 - (1.0 - self.level) / self.tried
 
     @property
     def unlimited(self) -> tuple[str, ...]:

@@ -107,3 +107,39 @@ def check_approval(manifest: Mapping[str, Any], approval: Mapping[str, Any]) -> 
     if not is_signed(DECISION, body, signature):
         raise ValueError("another signature")
     return SignedApproval(approval["by"], signature.key)
+
+
+def check_site_verdicts(source: PurePath, manifest: Mapping[str, Any]) -> None:
+    """Refuse a pool with a verdict that is not about these bytes or that its site did not sign.
+
+    Whose keys they are is not in the manifest.
+    """
+    sites = manifest.get("sites")
+    if sites is None:
+        return
+    try:
+        verdicts = [dict(each) for each in sites["verdicts"]]
+        keys = {check_site_verdict(manifest, each) for each in verdicts}
+        is_complete = len(keys) == len(verdicts) == sites["count"] > 0
+    except (KeyError, TypeError, ValueError):
+        is_complete = False
+    if not is_complete:
+        raise alteration_error(source, "has a verdict that its site did not sign for this pool")
+
+
+def check_site_verdict(manifest: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
+    """Return the public key of a site's verdict; raise ValueError if it is not of this pool."""
+    found = verdict["signed"]
+    body, signature = found["statement"], Signature(found["public"], found["ed25519"])
+    expected = {
+        "dataset": manifest["dataset"],
+        "roll": manifest["sites"]["roll"],
+        "manifest": verdict["manifest"],
+        "pool": manifest["files"]["data.parquet"]["sha256"],
+        "outcome": verdict["outcome"],
+    }
+    if any(body[name] != value for name, value in expected.items()):
+        raise ValueError("another pool")
+    if not is_signed(SITE_VERDICT, body, signature):
+        raise ValueError("another signature")
+    return signature.public

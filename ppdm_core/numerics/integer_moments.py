@@ -81,6 +81,11 @@ def compute_value_steps(schema: Schema) -> Floats:
     return steps
 
 
+def compute_mean_steps(schema: Schema) -> Floats:
+    """Return the coarse step of a published mean of each column, (d,)."""
+    return compute_value_steps(schema) * 2.0 ** (VALUE_BITS - MEAN_BITS)
+
+
 def sum_moments(rows: Rows) -> IntegerMoments:
     """Return the integer moments of the rows."""
     schema = rows.schema

@@ -26,7 +26,8 @@ def add_masks(
     """Return the numbers of site ``own`` with its masks, modulo 2^128.
 
     ``secrets`` holds what it shares with each other site by name. ``context`` names roll, round and
-    everything else that the masks are bound to.
+    everything else that the masks are bound to. Masks of fewer numbers begin like those of more, so
+    it must name their count.
     """
     masked = [value % MODULUS for value in values]
     for other, secret in secrets.items():

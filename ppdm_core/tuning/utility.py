@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from ppdm_core.model.score import Score, is_sound
 from ppdm_core.settings.errors import suggest_name
 
 UNIT = (0.0, 1.0)
+LEAST_WAY = 0.02  # of the range of a metric, or of its baseline if the range has no end
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,18 @@ class Utility:
 
 
 def normalize(score: Score) -> tuple[float, float, float]:
-    """Return value and interval as shares of the way from the baseline to the original."""
+    """Return value and interval as shares of the way from the baseline to the original.
+
+    Where the original is hardly better than the baseline, or worse, the way is taken to be
+    ``LEAST_WAY`` long, so that a better value never has a smaller share.
+    """
     original = score.value if score.original is None else score.original
-    width = original - score.baseline
-    if abs(width) < 1e-9:
-        return 0.0, 0.0, 0.0
+    sign = 1.0 if score.better == "up" else -1.0
+    low, high = METRICS[score.name].bounds
+    unit = high - low if math.isfinite(high - low) else max(abs(score.baseline), 1e-9)
+    way = max(sign * (original - score.baseline), LEAST_WAY * unit)
     value, one, other = (
-        (each - score.baseline) / width for each in (score.value, score.low, score.high)
+        sign * (each - score.baseline) / way for each in (score.value, score.low, score.high)
     )
     return value, min(one, other), max(one, other)
 

@@ -25,7 +25,7 @@ from warehouse.parquet_parts import PartRows, write_parts
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts
 from warehouse.stored_fits import Fit, join_set_aside, read_fits, select_fits
 from warehouse.transaction import Transaction
-from warehouse.tunes import count_tried_settings
+from warehouse.tunes import Records, count_tried_settings
 
 if TYPE_CHECKING:
     from warehouse.engines import Engine
@@ -75,7 +75,7 @@ def read_inputs(
         fit=fit,
         part=part,
         earlier=read_earlier_releases(db, context, run, sanitized, kept, total),
-        tried=count_tried_settings(db, context.dataset, validated.data),
+        tried=count_tried_settings(db, context.dataset, Records(validated.data, run.source_digest)),
     )
 
 

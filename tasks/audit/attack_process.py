@@ -124,6 +124,12 @@ class AttackProcess:
             end(self.process)
             self.process = None
 
+    def kill(self) -> None:
+        """Kill the process; a thread that waits for its reply collects it."""
+        process = self.process
+        if process is not None:
+            process.kill()
+
     def ask(self, message: str | Question, limit: float) -> Attempt[Any]:
         """Return the reply to an audit's name or to a question of the self-test.
 

@@ -52,10 +52,9 @@ def attack_shadows(context: ReleaseContext, release_id: str) -> None:
         show_share = ProgressBar(context.dataset).show
         facts = inputs.sanitized
         question = ReleasePolicyQuestion(facts.atom, facts.same_columns)
-        with AttackProcess(job) as process:
+        names = choose_audits(context.policy)
+        with AttackProcess(job) as process, run_on_workers(job, names, engine) as answers:
             self_test.check_attacks(process)
-            names = choose_audits(context.policy)
-            answers = run_on_workers(job, names, engine) if engine.runs_attacks else None
             report = run_attacks(job, names, show_share, process, answers)
             report = self_test.check_policy(process, question, report)
             columns = ask_columns(process, MAX_TIME_SHARE * (time.monotonic() - start))

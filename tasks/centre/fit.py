@@ -56,10 +56,6 @@ def make_scaling(schema: Schema, kind: str) -> Scaling:
     return Scaling(kind, np.zeros(d), np.ones(d))
 
 
-def lead_own_fits(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> None:
-    """Do nothing: every site fits the method on its own records."""
-
-
 def lead_by_bounds(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> None:
     """Select coefficients from the bounds of all sites, and send the selection."""
     method, d = cast(DctFuzzy, sanitizer), len(schema.numeric)
@@ -79,7 +75,7 @@ def lead_by_bounds(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> 
 
 
 def lead_by_moments(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> None:
-    """Fit the common basis from the sums over all sites, and send it."""
+    """Find the common basis from the sums over all sites, and send it."""
     d, sites = len(schema.numeric), exchange.session.roll.sites
     moments = IntegerMoments.from_list(
         collect_sums(exchange, "moments", 1 + d + d * (d + 1) // 2), d
@@ -89,11 +85,17 @@ def lead_by_moments(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) ->
     basis = Basis(loadings=draft.loadings.tolist(), mean=draft.mean.tolist())
     for site in sites:
         exchange.session.send(site, "basis", lambda: basis)
+    exchange.draft = draft, moments.n
+
+
+def lead_by_scores(exchange: Exchange, sanitizer: Sanitizer, schema: Schema) -> None:
+    """Complete the common fit from the sums over all sites, and send it."""
+    assert exchange.draft is not None
+    draft, n = exchange.draft
     levels = list_levels(schema, draft.loadings)
     count = 2 + 2 * sum(map(len, levels))
-    scores = read_scores(moments.n, levels, collect_sums(exchange, "scores", count))
-    fit = share_basis(draft, scores)
-    for site in sites:
+    fit = share_basis(draft, read_scores(n, levels, collect_sums(exchange, "scores", count)))
+    for site in exchange.session.roll.sites:
         exchange.session.send(site, "fit", lambda: fit)
 
 
@@ -121,14 +123,18 @@ def read_scores(n: int, levels: list[Floats], sums: list[int]) -> Scores:
     """
     total, squares, *flags = sums
     largest = 2**22  # see sum_scores
-    if not (0 <= total <= n * largest and 0 <= squares <= n * largest**2):
+    ends = np.cumsum([len(each) for each in (*levels, *levels)])
+    found = np.split(np.array([flag != 0 for flag in flags]), ends[:-1])
+    highs, lows = found[: len(levels)], found[len(levels) :]
+    is_sound = 0 <= total <= n * largest and total**2 <= n * squares <= n**2 * largest**2
+    # A score lies beyond all levels below it, or above it, and never beyond the last one.
+    is_sound = is_sound and all(not each[-1] and (each[:-1] >= each[1:]).all() for each in highs)
+    is_sound = is_sound and all(not each[0] and (each[:-1] <= each[1:]).all() for each in lows)
+    if not is_sound:
         raise BadInput(
             "The sum of the scores of all sites cannot be that of records within their bounds.",
             remedy="Nothing was released. Begin a new release with all sites.",
         )
-    ends = np.cumsum([len(each) for each in (*levels, *levels)])
-    found = np.split(np.array([flag != 0 for flag in flags]), ends[:-1])
-    highs, lows = found[: len(levels)], found[len(levels) :]
     return Scores(
         [
             float(each[np.flatnonzero(~is_below)[-1]])
@@ -151,4 +157,4 @@ def share_basis(draft: BasisDraft, scores: Scores) -> SharedFit:
     return SharedFit(**{**found, "ranges": [tuple(pair) for pair in found["ranges"]]})
 
 
-LEADS = {"own": lead_own_fits, "bounds": lead_by_bounds, "moments": lead_by_moments}
+LEADS = {"bounds": lead_by_bounds, "moments": lead_by_moments, "scores": lead_by_scores}

@@ -90,13 +90,12 @@ def store_pool(context: ReleaseContext, store: Store, run: Run, parts: Sequence[
             store_facts(change.db, run, ValidatedFacts(rows, digest_parts(parts), schema))
             store_facts(change.db, run, build_settings(context))
             change.detail.update(rows=rows)
+    table = make_pool_table(context, public.columns, parts)
+    columns = public.columns + ((context.label.name,) if context.label else ())
+    path, work = store.home.candidate(run.release_id), store.home.work(run.release_id)
+    data_digest = write_candidate(table.to_reader(), len(table), columns, path, work)
     with store.advance(run, Stage.SANITIZED) as change:
-        create_table(
-            change.db, candidate_table(run), make_pool_table(context, public.columns, parts)
-        )
-        columns = public.columns + ((context.label.name,) if context.label else ())
-        path, work = store.home.candidate(run.release_id), store.home.work(run.release_id)
-        data_digest = write_candidate(change.db, run, columns, path, work)
+        create_table(change.db, candidate_table(run), table)
         facts = SanitizedFacts(
             data_digest=data_digest,
             table_digest=digest_candidate(change.db, run),

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.manifest import NAME, check_signature, parse_manifest
@@ -14,13 +16,80 @@ from ppdm_core.model.release import PublicParameters
 from tasks.context import ReleaseContext
 from tasks.sites.exchange import Exchange
 from tasks.sites.rows import ReleasedTable, bad_rows, parse_table
-from tasks.sites.terms import OWN_PARAMETERS
+from tasks.sites.terms import select_common_parameters
 from warehouse.json_codec import from_json
 from warehouse.messages.payloads import SiteRows
 from warehouse.publishing.manifest import digest_text
 from warehouse.publishing.publish import DATA
 
 COMMON_FIELDS = ("method", "public", "features", "scaling", "label", "noise")
+
+
+def check_bound(text: str) -> str:
+    """Return the text of the logarithm of a bound; raise ValueError for another one."""
+    if not float(text) >= 0:
+        raise ValueError("A bound is a number that is not below zero.")
+    return text
+
+
+Bound = Annotated[str, AfterValidator(check_bound)]  # as text, because JSON has no infinity
+
+
+class Fields(BaseModel):
+    """Fields of a manifest that the centre uses; there may be others."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class GuaranteeFields(Fields):
+    """What a site guarantees of its rows."""
+
+    kind: Literal["bounded", "bounded_given_basis", "empirical"]
+    ln_component: Bound
+    ln_attribute: Bound
+    ln_record: Bound
+    assumptions: list[str]
+    without_bound: list[str]
+
+
+class ScalingFields(Fields):
+    """How a site scaled its records."""
+
+    kind: Literal["minmax", "none"]
+
+
+class PublicFields(Fields):
+    """What recipients know of the method of a site."""
+
+    method: str
+    space: Literal["components", "original", "rotated", "embedded"]
+    columns: Annotated[list[str], Field(min_length=1)]
+
+
+class VerdictFields(Fields):
+    """How the gate of a site decided."""
+
+    outcome: str
+
+
+class FileFields(Fields):
+    """A file of a release."""
+
+    sha256: str
+
+
+class ManifestFields(Fields):
+    """The manifest of a site."""
+
+    dataset: str
+    method: str
+    parameters: dict[str, Any]
+    rows: int
+    public: PublicFields
+    scaling: ScalingFields
+    guarantee: GuaranteeFields
+    verdict: VerdictFields
+    files: dict[str, FileFields]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +125,21 @@ def check_part(context: ReleaseContext, exchange: Exchange, site: str, rows: Sit
     source = PurePath(f"{site}/{NAME}")
     manifest = parse_manifest(source, rows.manifest.encode())
     check_signature(source, manifest, exchange.session.roll.find(site).verifier())
-    own = {name: manifest["parameters"].get(name) for name in OWN_PARAMETERS}
-    terms = {"dataset": context.dataset, "method": context.method}
-    if any(manifest.get(name) != value for name, value in terms.items()):
+    try:
+        fields = ManifestFields.model_validate(manifest)
+        columns = read_public(manifest).columns
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise bad_rows(site, "have a manifest without the fields of a release") from None
+    if (fields.dataset, fields.method) != (context.dataset, context.method):
         raise bad_rows(site, "are of another dataset or method than the roll")
-    if {**own, **context.parameters} != {**own, **manifest["parameters"]}:
+    sent, own = map(select_common_parameters, (fields.parameters, context.parameters))
+    if sent != own:
         raise bad_rows(site, "were made with other parameters than those of the roll")
-    if manifest["verdict"]["outcome"] not in ("PASS", "REVIEW"):
+    if fields.verdict.outcome not in ("PASS", "REVIEW"):
         raise bad_rows(site, "have no verdict that allows to send them")
-    columns = read_public(manifest).columns
     table = parse_table(site, rows.data, columns, context)
-    described = manifest["files"].get(DATA, {})
-    if table.digest != described.get("sha256") or len(table.Y) != manifest["rows"]:
+    described = fields.files.get(DATA)
+    if described is None or table.digest != described.sha256 or len(table.Y) != fields.rows:
         raise bad_rows(site, "are not those that its manifest describes")
     return SitePart(site, manifest, digest_text(rows.manifest), table)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from prefect import task
@@ -25,7 +27,7 @@ from tasks.redaction import redact_errors
 from tasks.release_summary import summarize_run
 from tasks.sites.exchange import Exchange
 from tasks.sites.pool_audit import list_figures
-from tasks.sites.terms import check_common_release, find_column_method, has_other_columns
+from tasks.sites.terms import find_column_method, has_other_columns
 from warehouse.audit_results import store_scores, store_verdict
 from warehouse.checkpoints import checkpoint
 from warehouse.code_version import compute_code_version
@@ -46,21 +48,30 @@ from warehouse.stage_facts import (
 from warehouse.stages import FINISHED, Stage, is_past
 
 
-@task(name="lead the fit", cache_policy=NO_CACHE)
+@task(name="lead the fit", task_run_name="lead the fit: {name}", cache_policy=NO_CACHE)
 @redact_errors
-def lead_fit(context: ReleaseContext, exchange: Exchange) -> None:
-    """Agree with all sites on a common fit; end the release if it is not possible."""
+def lead_fit(context: ReleaseContext, exchange: Exchange, name: str) -> None:
+    """Lead a round of the agreement on a common fit; end the release if it is not possible."""
     start_step(Step.AGREE)
-    sanitizer = check_common_release(context, len(exchange.session.roll.sites))
-    assert sanitizer.common_fit is not None
+    sanitizer = context.make_sanitizer()
     schema, joined = build_schema(context), find_column_method(sanitizer)
     scaled = make_scaling(schema, sanitizer.scale).scale_schema(schema)
-    try:
+    with end_when_refused(exchange):
         if joined is not None:
             lead_by_columns(exchange, joined)
-            return
-        LEADS[sanitizer.common_fit](exchange, sanitizer, scaled)
-    except BadInput:
+        else:
+            LEADS[name](exchange, sanitizer, scaled)
+
+
+@contextmanager
+def end_when_refused(exchange: Exchange) -> Iterator[None]:
+    """End the release for all sites if what one of them signed cannot be used.
+
+    A StrayFile ends nothing: it need not be from the party whose name it has.
+    """
+    try:
+        yield
+    except (BadInput, Refused):
         end_session(exchange, "refused")
         raise
 
@@ -81,14 +92,11 @@ def collect_rows(context: ReleaseContext, exchange: Exchange) -> SiteParts:
     """Wait for the rows of all sites, and check them; end the release if they cannot be pooled."""
     start_step(Step.WAIT)
     joined = find_column_method(context.make_sanitizer())
-    try:
+    with end_when_refused(exchange):
         if joined is not None:
             part, judges = make_joined_part(context, exchange, joined)
             return SiteParts([part], judges)
         return SiteParts(collect_parts(context, exchange))
-    except (BadInput, Refused):
-        end_session(exchange, "refused")
-        raise
 
 
 @task(name="pool the rows", cache_policy=NO_CACHE)
@@ -149,11 +157,8 @@ def judge_by_sites(
     with store.transaction(release_id) as db:
         run = get_run(db, release_id)
         facts = read_facts(db, release_id, SanitizedFacts)
-    try:
+    with end_when_refused(exchange):
         sites = collect_verdicts(exchange, parts.judges, facts.data_digest)
-    except BadInput:
-        end_session(exchange, "refused")
-        raise
     figures: list[dict[str, Any]] = []
     findings: list[Finding] = []
     if run.stage in (Stage.SANITIZED, Stage.AUDITED) and has_other_columns(context):
@@ -217,8 +222,9 @@ def publish_or_refuse(store: Store, run: Run, request: PublishRequest) -> Stage:
 
 
 def end_session(exchange: Exchange, outcome: str, manifest: str = "") -> None:
-    """Send the end to all sites, and forget the keys of this session."""
+    """Send the end to all sites."""
     end = End.model_validate({"outcome": outcome, "manifest": manifest})
+    exchange.entry.announce_next()
     for site in exchange.session.roll.sites:
         exchange.session.send(site, "end", lambda: end)
-    exchange.entry.end(end.model_dump())
+    exchange.end = end

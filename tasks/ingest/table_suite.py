@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ppdm_core.model.errors import BadInput
@@ -44,12 +45,31 @@ def list_table_expectations(
             entries.append(_entry("expect_column_values_to_be_unique", column))
         elif column.role in ("feature", "label"):
             entries += _list_value_expectations(column, kept)
-    for each in expectations:
-        if each.column in derived:
-            continue
+    for each in merge_quantiles([one for one in expectations if one.column not in derived]):
         of_column = {} if each.column is None else {"column": each.column}
         entries.append({"type": each.type, "kwargs": {**of_column, **each.list_arguments()}})
     return entries
+
+
+def merge_quantiles(expectations: Iterable[Expectation]) -> list[Expectation]:
+    """Return the expectations with all quantiles of a column in one.
+
+    Great Expectations computes quantiles once for each column: of several expectations about
+    quantiles of a column, all but one are compared with the wrong quantiles.
+    """
+    merged: list[Expectation] = []
+    places: dict[str | None, int] = {}
+    for each in expectations:
+        if each.quantile_ranges is None:
+            merged.append(each)
+        elif each.column in places:
+            first = merged[places[each.column]]
+            ranges = (*(first.quantile_ranges or ()), *each.quantile_ranges)
+            merged[places[each.column]] = replace(first, quantile_ranges=ranges)
+        else:
+            places[each.column] = len(merged)
+            merged.append(each)
+    return merged
 
 
 def _entry(type_name: str, column: Column | None = None, **arguments: Any) -> Entry:

@@ -13,6 +13,7 @@ from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput
 from tasks.context import ReleaseContext
+from tasks.dataset_lock import clear_dead_work
 from tasks.ingest import expectations
 from tasks.ingest.dead_runs import end_dead_runs
 from tasks.ingest.record_ids import check_record_id
@@ -63,6 +64,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     store = context.open_store()
     complete_withdrawals(store)
     digest = copy_source(store.home, context.dataset, context.source)
+    code_version = compute_code_version()
     with store.transaction(f"{context.dataset} begins") as db:
         run, earlier = begin_run(
             db,
@@ -70,7 +72,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
             owner=context.owner,
             source_digest=digest,
             file_digest=context.file_digest,
-            code_version=compute_code_version(),
+            code_version=code_version,
             pid=os.getpid(),
             flow_run_id=flow_run_id,
             author_key=AUTHOR_KEY.get(),
@@ -83,6 +85,7 @@ def begin_release(context: ReleaseContext, flow_run_id: str | None = None) -> st
     if repair_latest(store.home, context.dataset, latest):
         log_progress("`latest` did not point to the newest version, and does again")
     remove_files(store.home, context.dataset, ended)
+    clear_dead_work(store.home, context.dataset)
     if has_pending:
         complete_deliveries(store, context.dataset)
     with reject_bad_input(context, run.release_id):

@@ -8,7 +8,7 @@ from ppdm_core.model.verdict import Finding
 from warehouse.audit_results import find_id_counts, find_open_refusals, find_rejections
 from warehouse.database import Run
 from warehouse.transaction import Transaction
-from warehouse.tunes import count_tried_settings
+from warehouse.tunes import Records, count_tried_settings
 
 # Names of checks.
 EARLIER_REFUSALS, RECORD_IDS, TUNES = "earlier_refusals", "record_ids", "tunes"
@@ -55,7 +55,8 @@ def judge_record_ids(db: Transaction, run: Run) -> tuple[Finding, ...]:
 
 def judge_tunes(db: Transaction, run: Run, data: str, may_tune: bool) -> tuple[Finding, ...]:
     """Return a finding if settings were tried on the data and the policy forbids that."""
-    tried = 0 if may_tune else count_tried_settings(db, run.dataset, data)
+    records = Records(data, run.source_digest)
+    tried = 0 if may_tune else count_tried_settings(db, run.dataset, records)
     if not tried:
         return ()
     why = (

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ppdm_core.model.errors import BadInput, PpdmError
+from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.shown_text import Markdown, escape_markdown, format_code
 from tasks.context import ReleaseContext
 from tasks.publish.report.outcome import describe_stage
@@ -99,7 +99,7 @@ def show_release(
         emit(event, context.dataset, context.method, run.stage, run.release_id, outcome)
 
 
-def show_rejection(dataset: str, method: str, error: BadInput) -> None:
+def show_rejection(dataset: str, method: str, error: PpdmError) -> None:
     """Show that bad input ended a run."""
     why, shown = f"{error} {UNCHANGED}", escape_markdown(str(error))
     row = {"outcome": "FAIL", "check": "input"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import PpdmError
 from tasks.context import ReleaseContext
 from tasks.notify.mlflow_addresses import find_pages
 from tasks.notify.mlflow_entry import ReleaseEntry
@@ -81,6 +81,6 @@ def format_message(summary: Summary) -> str:
 
 @task(name="log rejection", task_run_name="log rejection", cache_policy=NO_CACHE)
 @redact_errors
-def log_rejection(dataset: str, method: str, error: BadInput) -> None:
+def log_rejection(dataset: str, method: str, error: PpdmError) -> None:
     """Show bad input in Prefect, as refusals are: a scheduled run has no console."""
     show_rejection(dataset, method, error)

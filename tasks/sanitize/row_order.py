@@ -16,21 +16,28 @@ from ppdm_core.model.arrays import Keys
 from ppdm_core.model.rows import Block, Rows
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers._sanitizer import encode_codes
-from warehouse.ledger.entries import sum_draw_names
 
 if TYPE_CHECKING:
-    from warehouse.database import Run
-    from warehouse.transaction import Transaction
+    import pyarrow as pa
 
 
-def digest_content(db: Transaction, run: Run, records: Rows, noise: Noise) -> bytes:
+def digest_content(draws: pa.RecordBatchReader, records: Rows, noise: Noise) -> bytes:
     """Return a digest of the draws of a run and of the labels of its records.
 
     It consists of sums, so that the order of the source does not matter, and is known before a row
     is written. The names of the draws cover records, values and mechanism.
     """
-    sums = *sum_draw_names(db, run), sum_labels(records, noise)
+    sums = *sum_draw_names(draws), sum_labels(records, noise)
     return b"".join((total % 2**64).to_bytes(8, "little") for total in sums)
+
+
+def sum_draw_names(draws: pa.RecordBatchReader) -> tuple[int, int]:
+    """Return the sums of both halves of the names of what a candidate draws."""
+    high = low = 0
+    for batch in draws:
+        high += int(batch["draw_high"].to_numpy().sum())  # modulo 2^64
+        low += int(batch["draw_low"].to_numpy().sum())
+    return high, low
 
 
 def sum_labels(records: Rows, noise: Noise) -> int:

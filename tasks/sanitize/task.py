@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -31,11 +33,15 @@ from warehouse.derived_columns import count_shared_sources
 from warehouse.ledger.entries import store_draws
 from warehouse.sanitized_tables import create_table, digest_candidate, write_candidate
 from warehouse.stage_facts import SanitizedFacts, ValidatedFacts, read_facts, store_facts
+from warehouse.staged_rows import StagedRows, stage_rows
 from warehouse.stages import Stage, is_past
 from warehouse.stored_fits import store_fit
 from warehouse.tables import candidate_table
 from warehouse.transaction import Transaction
-from warehouse.tunes import count_tried_settings
+from warehouse.tunes import Records, count_tried_settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @task(name="draw candidate", cache_policy=NO_CACHE)
@@ -82,12 +88,33 @@ class SanitizeStep:
         candidate = self.sanitizer.sanitize(X, inputs.noise, fitted)
         checkpoint("candidate drawn")
         check_column_names(self.context.columns, candidate.public)
+        work = self.store.home.work(self.run.release_id)
+        with ExitStack() as staged:
+            draws = staged.enter_context(
+                stage_rows(self.list_ledger_draws(X, candidate, split), work / "draws.parquet")
+            )
+            content = digest_content(draws.read(), X, inputs.noise)
+            released = self.list_released(candidate, scaling, content)
+            rows = staged.enter_context(stage_rows(released, work / "candidate.parquet"))
+            self.store_candidate(split, X, candidate, scaling, draws, rows)
+
+    def store_candidate(
+        self,
+        split: SplitRecords,
+        X: Rows,
+        candidate: Released,
+        scaling: Scaling,
+        draws: StagedRows,
+        rows: StagedRows,
+    ) -> None:
+        """Write the file to publish, then store fit, draws, candidate and facts at once."""
+        inputs = self.inputs
+        data_digest = self.write_file(candidate.public, rows)
         with self.store.advance(self.run, Stage.SANITIZED) as change:
             if split.fit.digest not in {fit.digest for fit in inputs.fits}:
                 store_fit(change.db, self.run, split.fit)
-            draws_digest = self.store_ledger_draws(change.db, X, candidate, split)
-            content = digest_content(change.db, self.run, X, inputs.noise)
-            data_digest = self.store_candidate(change.db, candidate, scaling, content)
+            draws_digest = store_draws(change.db, self.run, draws.read())
+            create_table(change.db, candidate_table(self.run), rows.read())
             facts = SanitizedFacts(
                 data_digest=data_digest,
                 table_digest=digest_candidate(change.db, self.run),
@@ -118,33 +145,33 @@ class SanitizeStep:
         guarantee = self.sanitizer.guarantee(schema, fitted)
         guarantee = guarantee.widen_attribute(count_shared_sources(self.context.columns))
         data = read_facts(db, self.run.release_id, ValidatedFacts).data
-        return guarantee.condition_on_choice(count_tried_settings(db, self.run.dataset, data))
+        records = Records(data, self.run.source_digest)
+        return guarantee.condition_on_choice(count_tried_settings(db, self.run.dataset, records))
 
-    def store_ledger_draws(
-        self, db: Transaction, X: Rows, candidate: Released, split: SplitRecords
-    ) -> str:
-        """Store what is drawn of which record, for the ledger; return the digest."""
+    def list_ledger_draws(
+        self, X: Rows, candidate: Released, split: SplitRecords
+    ) -> pa.RecordBatchReader:
+        """Return what is drawn of which record, for the ledger."""
         without_ids = None if self.context.record_id else self.run.release_id
         noise, fit = self.inputs.noise, split.fit
         basis = list_basis_draws(split.drawn, noise, fit.digest) if split.drawn else ()
-        draws = list_draws(X, candidate, self.sanitizer, noise, fit.learned, without_ids, basis)
-        return store_draws(db, self.run, draws)
+        return list_draws(X, candidate, self.sanitizer, noise, fit.learned, without_ids, basis)
 
-    def store_candidate(
-        self, db: Transaction, candidate: Released, scaling: Scaling, content: bytes
-    ) -> str:
-        """Store the candidate as a table and as the file to publish; return the file's digest.
+    def list_released(
+        self, candidate: Released, scaling: Scaling, content: bytes
+    ) -> pa.RecordBatchReader:
+        """Return the released rows, in original units if the method keeps the columns."""
+        keeps_columns = self.sanitizer.keeps_columns
+        undo = make_unscaler(scaling, candidate.public) if keeps_columns else None
+        return stream_released_rows(candidate, self.inputs.noise, self.context.label, undo, content)
 
-        Both are in original units if the method keeps the columns.
-        """
-        public, label = candidate.public, self.context.label
-        undo = make_unscaler(scaling, public) if self.sanitizer.keeps_columns else None
-        rows = stream_released_rows(candidate, self.inputs.noise, label, undo, content)
-        create_table(db, candidate_table(self.run), rows)
+    def write_file(self, public: PublicParameters, rows: StagedRows) -> str:
+        """Write the file to publish; return its digest."""
+        label = self.context.label
         columns = public.names + ((label.name,) if label else ())
         home, release_id = self.store.home, self.run.release_id
         path, work = home.candidate(release_id), home.work(release_id)
-        return write_candidate(db, self.run, columns, path, work)
+        return write_candidate(rows.read(), rows.n, columns, path, work)
 
 
 def check_column_names(columns: Sequence[Column], public: PublicParameters) -> None:

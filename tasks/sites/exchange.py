@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
+from ppdm_core.sanitizers._basis import BasisDraft
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
 from tasks.sites.terms import (
@@ -44,6 +45,9 @@ class Exchange:
     def __init__(self, entry: Entry, terms: Mapping[str, Any], limit: float) -> None:
         self.entry, self.member, self.terms, self.limit = entry, entry.membership, terms, limit
         self._session: Session | None = None
+        self.end: End | None = None  # how the release ended, once that is known
+        # At the centre, between two rounds: the common basis, and of how many records it is.
+        self.draft: tuple[BasisDraft, int] | None = None
         # At the centre of parties with other columns: kept coefficients, columns of each party.
         self.kept: list[int] = []
         self.columns: dict[str, list[str]] = {}
@@ -79,12 +83,21 @@ class Exchange:
         )
         if found.kind == "end" and kind != "end":
             assert isinstance(found.payload, End)
-            self.entry.end(found.payload.model_dump())
+            self.end = found.payload
             raise EndedByCentre(
                 "The centre ended the common release: it was not published.",
                 remedy="Ask the centre; a later run of the same command begins a new one.",
             )
         return found
+
+    def close(self) -> None:
+        """Record how the release ended, if it did, and forget the keys of this session.
+
+        It is the last step of a flow: a process that is killed before runs the session again to
+        its end, and says how it ended.
+        """
+        if self.end is not None:
+            self.entry.end(self.end.model_dump())
 
     def wait(self, look: Callable[[], T | None], what: str) -> T:
         """Return what ``look`` finds; raise StillWaiting if it finds nothing in time."""

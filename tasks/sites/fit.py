@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -10,9 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import BadInput
+from ppdm_core.model.manifest import canonical_json
 from ppdm_core.model.rows import Rows
-from ppdm_core.numerics.integer_moments import sum_moments
+from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.integer_moments import compute_mean_steps, sum_moments
 from ppdm_core.numerics.masks import MODULUS_BYTES, add_masks, hide_flags, pack_values
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.numerics.scaling import fit_scaling
@@ -28,6 +32,7 @@ from warehouse.messages.payloads import (
     Bounds,
     MaskedSums,
     OrderKey,
+    Payload,
     Selection,
     SharedFit,
     encode_bytes,
@@ -35,11 +40,6 @@ from warehouse.messages.payloads import (
 from warehouse.messages.roll import CENTRE
 
 ReadRows = Callable[[], Rows]  # the records that the fit learns from, scaled
-
-
-def keep_own_fit(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any] | None:
-    """Return None: every site fits the method on its own records."""
-    return None
 
 
 def agree_by_bounds(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
@@ -76,11 +76,10 @@ def agree_on_order(exchange: Exchange) -> bytes:
     return key
 
 
-def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
-    """Send masked moments and scores of the records set aside, and return the common basis."""
-    session, rows = exchange.session, read()
-    schema = rows.schema
-    d = len(schema.numeric)
+def send_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> None:
+    """Send masked moments of the records set aside."""
+    rows = read()
+    d = len(rows.schema.numeric)
     if rows.n <= d:
         raise BadInput(
             f"A common basis of {d} columns needs more than {d} set-aside records of every site; "
@@ -88,9 +87,18 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
             remedy="Release more records, or raise 'basis_share' at all sites.",
         )
     check_moments_once(exchange, sanitizer)
-    session.send(CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list()))
+    exchange.session.send(
+        CENTRE, "moments", lambda: mask(exchange, "moments", sum_moments(rows).as_list())
+    )
+
+
+def agree_by_scores(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -> dict[str, Any]:
+    """Send masked sums of the scores in the basis of the centre, and return the common fit."""
+    session, rows = exchange.session, read()
+    schema = rows.schema
+    d = len(schema.numeric)
     basis = exchange.receive(CENTRE, "basis", Basis)
-    loadings, mean = check_basis(basis, d)
+    loadings, mean = check_basis(basis, schema)
     own = sum_scores(rows, loadings, mean)
     levels = list_levels(schema, loadings)
     flags = [
@@ -100,7 +108,7 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
 
     def mask_scores() -> MaskedSums:
         hidden = hide_flags(flags, os.urandom(MODULUS_BYTES * len(flags)))
-        return mask(exchange, "scores", [own.total, own.squares, *hidden])
+        return mask(exchange, "scores", [own.total, own.squares, *hidden], basis)
 
     session.send(CENTRE, "scores", mask_scores)
     fit = exchange.receive(CENTRE, "fit", SharedFit)
@@ -122,23 +130,47 @@ def agree_by_moments(exchange: Exchange, sanitizer: Sanitizer, read: ReadRows) -
     }
 
 
-def mask(exchange: Exchange, kind: str, values: list[int]) -> MaskedSums:
-    """Return numbers with masks that are bound to the roll and to this kind of message."""
-    session = exchange.session
-    others = (site for site in session.roll.sites if site != session.name)
-    secrets = {other: session.share_secret(other) for other in others}
-    masked = add_masks(values, session.name, secrets, (session.roll.digest, kind))
+def mask(
+    exchange: Exchange, kind: str, values: list[int], answered: Payload | None = None
+) -> MaskedSums:
+    """Return numbers under masks; ``answered`` is the message of the centre that they answer."""
+    session, secrets = exchange.session, share_secrets(exchange)
+    context = list_mask_context(exchange, kind, len(values), answered)
+    masked = add_masks(values, session.name, secrets, context)
     return MaskedSums(values=encode_bytes(pack_values(masked)))
 
 
-def check_basis(basis: Basis, d: int) -> tuple[np.ndarray, np.ndarray]:
+def share_secrets(exchange: Exchange) -> dict[str, bytes]:
+    """Return what this site shares with each other site, and with no third party."""
+    session = exchange.session
+    others = (site for site in session.roll.sites if site != session.name)
+    return {other: session.share_secret(other) for other in others}
+
+
+def list_mask_context(
+    exchange: Exchange, kind: str, count: int, answered: Payload | None = None
+) -> tuple[str, ...]:
+    """Return what the masks of so many numbers are bound to, for `add_masks` and `mask_array`.
+
+    Masks cancel only if all sites bind them to the same roll, round and message of the centre. A
+    centre that asks one site another question than the others learns no sum.
+    """
+    content = None if answered is None else answered.model_dump(mode="json")
+    digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
+    return exchange.session.roll.digest, kind, str(count), digest
+
+
+def check_basis(basis: Basis, schema: Schema) -> tuple[Floats, Floats]:
     """Return loadings and mean; raise BadInput if they are not those of a basis."""
-    loadings, mean = np.array(basis.loadings), np.array(basis.mean)
-    is_sound = loadings.ndim == 2 and loadings.shape[0] == d and mean.shape == (d,)
+    loadings, mean, d = np.array(basis.loadings), np.array(basis.mean), len(schema.numeric)
+    is_sound = loadings.ndim == 2 and loadings.shape[0] == d
     s = loadings.shape[1] if is_sound else 0
-    is_sound = is_sound and 1 <= s <= d
+    is_sound = 1 <= s <= d and bool((np.abs(loadings) <= 1).all())  # so that no product overflows
     if not is_sound or np.max(np.abs(loadings.T @ loadings - np.eye(s))) > 1e-4:
         raise BadInput("The centre sent loadings that are not orthonormal.", remedy=ASK_SENDER)
+    reach = schema.widths / 2 + compute_mean_steps(schema) / 2  # it is rounded
+    if mean.shape != (d,) or (np.abs(mean) > reach).any():
+        raise BadInput("The centre sent a mean outside the bounds.", remedy=ASK_SENDER)
     return loadings, mean
 
 
@@ -146,20 +178,20 @@ def check_moments_once(exchange: Exchange, sanitizer: Sanitizer) -> None:
     """Record that moments are sent for a roll; raise BadInput if others were sent before.
 
     The difference of two sums could be the moments of one site, or of one record. So another round
-    needs a waiver, and no waiver allows a roll that lacks a site of an earlier one.
+    needs a waiver, and no waiver allows a roll with more, fewer or other sites than an earlier one.
     """
     path = exchange.entry.folder.parent / "moments.json"
     earlier = json.loads(path.read_text()) if path.exists() else []
     roll = exchange.session.roll
+    sites = {site: roll.find(site).fingerprint for site in roll.sites}
     if any(each["roll"] == roll.digest for each in earlier):
         return
     for each in earlier:
-        missing = sorted(set(each["sites"]) - set(roll.sites))
-        if missing:
+        if each["sites"] != sites:
             raise BadInput(
-                f"This site sent moments for a roll with '{missing[0]}', which this roll lacks: "
-                "the difference of both sums would be the moments of one site.",
-                remedy="Release together with all sites of the earlier roll.",
+                "This site sent moments for a roll with other sites or keys than this one: the "
+                "difference of both sums would be the moments of one site.",
+                remedy="Release together with exactly the sites of the earlier roll.",
             )
     if earlier and not sanitizer.refit_waiver:
         raise BadInput(
@@ -167,7 +199,7 @@ def check_moments_once(exchange: Exchange, sanitizer: Sanitizer) -> None:
             "reveal that record.",
             remedy='Waive it by name: refit_waiver = "who and why" in [sanitizer].',
         )
-    store_moments(path, [*earlier, {"roll": roll.digest, "sites": list(roll.sites)}])
+    store_moments(path, [*earlier, {"roll": roll.digest, "sites": sites}])
     checkpoint("moments recorded")
 
 
@@ -177,7 +209,11 @@ def store_moments(path: Path, entries: list[dict[str, Any]]) -> None:
         write_atomically(path, json.dumps(entries))
 
 
-AGREEMENTS = {"own": keep_own_fit, "bounds": agree_by_bounds, "moments": agree_by_moments}
+AGREEMENTS: dict[str, Callable[[Exchange, Sanitizer, ReadRows], dict[str, Any] | None]] = {
+    "bounds": agree_by_bounds,
+    "moments": send_moments,
+    "scores": agree_by_scores,
+}
 
 
 def scale_for_fit(rows: Rows, sanitizer: Sanitizer) -> Rows:

@@ -118,7 +118,8 @@ def measure_errors(exchange: Exchange, context: ReleaseContext, pool: Pool) -> S
     """Return the rounded error of each classifier of the centre on the test rows of this site."""
     if not exchange.member.test_file or not pool.models:
         return ()
-    return measure_model_errors(exchange.member.test_file, context, pool.models)
+    sites = len(exchange.session.roll.sites)
+    return measure_model_errors(exchange.member.test_file, context, pool.models, sites)
 
 
 def sign_verdict(

@@ -72,7 +72,10 @@ def encode_label(table: pa.Table, context: ReleaseContext) -> Codes:
 
     assert context.label is not None
     categories = pa.array(context.label.categories, pa.string())
-    values = table.column(context.label.name).cast(pa.string())
+    try:
+        values = table.column(context.label.name).cast(pa.string())
+    except pa.ArrowException:  # such as a list, or bytes that are no text
+        return np.full(table.num_rows, -1, dtype=np.int32)
     found = pc.fill_null(pc.index_in(values, categories), -1)
     return np.asarray(found.to_numpy(), dtype=np.int32)
 

@@ -23,7 +23,6 @@ from tasks.sites.fit import AGREEMENTS, scale_for_fit
 from tasks.sites.pool_audit import attack_pool, sign_verdict
 from tasks.sites.pool_review import RELEASE_FILE, collect_approvals, store_pool_facts
 from tasks.sites.rows import build_rows
-from tasks.sites.terms import check_common_release
 from warehouse.database import find_run
 from warehouse.integrity.key_files import write_atomically
 from warehouse.messages.payloads import End, Pool, SiteVerdict
@@ -65,20 +64,21 @@ def begin_part(context: ReleaseContext, exchange: Exchange, flow_run_id: str | N
     return release_id
 
 
-@task(name="agree on a fit", cache_policy=NO_CACHE)
+@task(name="agree on a fit", task_run_name="agree on a fit: {name}", cache_policy=NO_CACHE)
 @redact_errors
-def agree_on_fit(context: ReleaseContext, release_id: str, exchange: Exchange) -> ReleaseContext:
-    """Return the context with the fit that all sites share; each method has its own exchange."""
+def agree_on_fit(
+    context: ReleaseContext, release_id: str, exchange: Exchange, name: str
+) -> ReleaseContext:
+    """Take part in a round of the agreement; return the context, with the fit after the last."""
     start_step(Step.AGREE)
-    sanitizer = check_common_release(context, len(exchange.session.roll.sites))
-    assert sanitizer.common_fit is not None
+    sanitizer = context.make_sanitizer()
     work = context.open_store().home.work(release_id)
 
     def read() -> Rows:
         return read_fit_rows(context, release_id, sanitizer)
 
     with reject_bad_input(context, release_id):
-        shared = AGREEMENTS[sanitizer.common_fit](exchange, sanitizer, read)
+        shared = AGREEMENTS[name](exchange, sanitizer, read)
     context.open_store().home.clear_work(work.name)
     return context if shared is None else replace(context, shared_fit=shared)
 
@@ -153,11 +153,10 @@ def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> 
 @task(name="end part", cache_policy=NO_CACHE)
 @redact_errors
 def end_part(exchange: Exchange) -> None:
-    """Wait for how the common release ended, and forget the keys of this session."""
+    """Wait for how the common release ended."""
     start_step(Step.WAIT)
-    end = exchange.receive(CENTRE, "end", End)
-    exchange.entry.end(end.model_dump())
-    if end.outcome != "published":
+    exchange.end = exchange.receive(CENTRE, "end", End)
+    if exchange.end.outcome != "published":
         raise Refused(
             "The pool was not published: the verdict of a site or of the centre forbids it.",
             remedy="Ask the centre; a later run of the same command begins a new release.",

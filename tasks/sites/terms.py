@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ppdm_core.attacks.other_party import OtherParty
@@ -21,30 +22,45 @@ MIN_SITES = 2
 MIN_MOMENT_SITES = 3  # with two sites, each knows the other's part of a sum
 
 
+# The rounds in which parties agree on a fit, by how a method fits in common.
+ROUNDS: dict[str, tuple[str, ...]] = {
+    "own": (),  # every site fits the method on its own records
+    "bounds": ("bounds",),
+    "moments": ("moments", "scores"),
+}
 OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
 LINKAGE_LIMIT = f"{RecordLinkage.name}.{Rate.name}"
 
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
     """Return columns, method and parameters, as every party must have them."""
-    parameters = {
-        name: value for name, value in context.parameters.items() if name not in OWN_PARAMETERS
-    }
     released = (column for column in context.columns if column.role in ("feature", "label"))
     sanitizer = context.make_sanitizer()
     partition = {} if find_column_method(sanitizer) is None else {PARTITION: COLUMNS}
     return {
         **partition,
         "method": context.method,
-        "parameters": parameters,
+        "parameters": select_common_parameters(context.parameters),
         "columns": [describe_column(column) for column in released],
     }
+
+
+def select_common_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that all parties must have alike."""
+    return {name: value for name, value in parameters.items() if name not in OWN_PARAMETERS}
 
 
 def find_column_method(sanitizer: Sanitizer) -> DctFuzzy | None:
     """Return the method of parties that hold other columns of the same persons, else None."""
     is_part = isinstance(sanitizer, DctFuzzy) and sanitizer.others is not None
     return cast(DctFuzzy, sanitizer) if is_part else None
+
+
+def list_rounds(context: ReleaseContext) -> tuple[str, ...]:
+    """Return the rounds in which the parties agree on a fit."""
+    common_fit = context.make_sanitizer().common_fit
+    assert common_fit is not None  # check_common_release
+    return ROUNDS[common_fit]
 
 
 def has_other_columns(context: ReleaseContext) -> bool:

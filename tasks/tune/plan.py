@@ -29,7 +29,8 @@ from tasks.settings_check import list_kinds
 from warehouse.code_version import compute_code_version
 from warehouse.home import Home
 from warehouse.integrity.home_key import home_key
-from warehouse.tunes import count_tried_settings
+from warehouse.sources import SOURCES
+from warehouse.tunes import Records, count_tried_settings
 
 MIN_RECORDS = 50
 MAX_SETTINGS = 200
@@ -57,10 +58,16 @@ class TunePlan:
     settings: tuple[Setting, ...]
     rounds: tuple[Round, ...]
     records: ValidatedRecords  # the sample
+    source_digest: str
     total: int  # records of the table
     state: HomeState
     noise: Noise  # of tunes alone
     code_version: str
+
+    @property
+    def tried(self) -> int:
+        """How many settings were tried on these records when this tune ends, earlier ones too."""
+        return self.rounds[-1].policy.tried
 
     @property
     def identity(self) -> str:
@@ -74,6 +81,7 @@ class TunePlan:
             [setting.digest for setting in self.settings],
             dict(self.utility.weights),
             [str(column) for column in context.columns],
+            self.tried,
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -111,6 +119,7 @@ def make_plan(context: ReleaseContext, options: TuneOptions) -> TunePlan:
     utility = check_options(context, options)
     noise, state = read_keys(context)
     name = context.source.name
+    source_digest = SOURCES[context.source.kind].digest(context.source)
     with open_checked_source(context, state.columns) as source:
         records = validate_records(source, context, state)
         total = records.rows.n
@@ -124,11 +133,22 @@ def make_plan(context: ReleaseContext, options: TuneOptions) -> TunePlan:
     settings = tuple(list_plan_settings(context, options))
     with context.open_store().transaction(f"{context.dataset} tune") as db:
         digests = [setting.digest for setting in settings]
-        tried = count_tried_settings(db, context.dataset, records.data, digests)
+        tried = count_tried_settings(
+            db, context.dataset, Records(records.data, source_digest), digests
+        )
     policy = context.policy.judge_choice(tried)  # as the release after this tune is judged
     rounds = plan_rounds(len(settings), sample.rows.n, policy)
     return TunePlan(
-        context, utility, settings, rounds, sample, total, state, noise, compute_code_version()
+        context,
+        utility,
+        settings,
+        rounds,
+        sample,
+        source_digest,
+        total,
+        state,
+        noise,
+        compute_code_version(),
     )
 
 

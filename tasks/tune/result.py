@@ -19,6 +19,7 @@ class TuneResult:
 
     dataset: str
     data: str  # digest of the records
+    source: str  # digest of the content of their source
     policy: str  # digest
     utility: Utility
     records: int  # of the table

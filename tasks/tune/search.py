@@ -51,6 +51,7 @@ class Search:
         return TuneResult(
             dataset=plan.context.dataset,
             data=plan.records.data,
+            source=plan.source_digest,
             policy=plan.context.policy.digest,
             utility=plan.utility,
             records=plan.total,

@@ -21,7 +21,7 @@ from tasks.tune.result import TuneResult
 from tasks.tune.search import Search
 from warehouse.clock import now
 from warehouse.json_codec import to_json
-from warehouse.tunes import record_begin, store_tune
+from warehouse.tunes import Records, record_begin, store_tune
 
 
 @task(name="search settings", cache_policy=NO_CACHE)
@@ -38,7 +38,8 @@ def search_settings(context: ReleaseContext, options: TuneOptions) -> TuneResult
         with store.transaction(f"{context.dataset} tune") as db:
             digests = [setting.digest for setting in plan.settings]
             limits = {name: limit.value for name, limit in context.policy.limits.items()}
-            record_begin(db, context.dataset, plan.identity, plan.records.data, digests, limits)
+            records = Records(plan.records.data, plan.source_digest)
+            record_begin(db, context.dataset, plan.identity, records, digests, limits)
         search = Search(plan, ProgressBar(context.dataset).show)
         result = search.run()
         result = replace(result, obstacles=find_obstacles(plan, result))

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed
+from tests.support.canaries import Canaries, list_texts, read_draws
 from tests.support.forkserver import Result
 from tests.support.party_processes import PartyProcesses
 from tests.support.shared_trouble import FULL, GONE, SharedTrouble
@@ -40,11 +41,14 @@ TWO = {"east": 480, "north": 480}
 KILLS = 30
 DISK = 8 * 2**20  # bytes, for all messages
 REVIEWER = 1  # a user that every system has
-FIT_KINDS = {
-    "pca_laplace": {"moments", "basis", "scores", "fit"},
-    "kde_resample": set[str](),
-    "dct_fuzzy": {"order", "bounds", "selection"},
+# Between a site and the centre, in turn; the last ones are those of every method.
+CONVERSATIONS = {
+    "pca_laplace": ("moments", "basis", "scores", "fit"),
+    "kde_resample": (),
+    "dct_fuzzy": ("bounds", "selection"),
 }
+ROUNDS = {"pca_laplace": ("moments", "scores"), "kde_resample": (), "dct_fuzzy": ("bounds",)}
+ENDINGS = ("rows", "pool", "verdict", "end")
 COLUMN_KINDS = {"roster", "blinded", "coefficients"}  # of parties with other columns
 
 
@@ -167,44 +171,85 @@ def test_common_release_report_has_a_section_per_site_for_the_centre_alone(finis
     assert ("error on test rows" in public) == (finished.method == "kde_resample")
 
 
+def list_expected_files(finished: Finished) -> dict[str, str]:
+    """Return the kind of every file of the release by its name."""
+    first, *others = sites = sorted(finished.parties.sizes)
+    found = {"roll.json": "roll"}
+    found |= {f"{party}.hello.json": "hello" for party in (CENTRE, *sites)}
+    for site in sites:
+        for number, kind in enumerate([*CONVERSATIONS[finished.method], *ENDINGS]):
+            is_question = number % 2 == 0
+            pair = f"{site}-{CENTRE}" if is_question else f"{CENTRE}-{site}"
+            found[f"{number:03d}-{pair}.msg"] = kind
+    if finished.method == "dct_fuzzy":
+        found |= {f"000-{first}-{other}.msg": "order" for other in others}
+    return found
+
+
 def open_messages(finished: Finished) -> list[tuple[str, bytes]]:
-    """Return kind and decrypted content of every message, with the tables inside."""
+    """Return name and decrypted content of every file that was shared, with the tables inside."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     found = []
-    for path in sorted((finished.parties.shared / "ward" / "0001").iterdir()):
+    for path in sorted(path for path in finished.parties.shared.rglob("*") if path.is_file()):
         if path.suffix != ".msg":
-            found.append(("public", path.read_bytes()))
+            found.append((path.name, path.read_bytes()))
             continue
         header, body, _ = parse_message(path.name, path.read_bytes())
         key = X25519PrivateKey.from_private_bytes(finished.parties.keys[header.receiver])
         text = make_suite().decrypt(decode_bytes(body), key, info=bind(header))
-        found.append((header.kind, text))
+        found.append((path.name, text))
         if data := json.loads(text).get("data"):
             table = pq.read_table(io.BytesIO(decode_bytes(data)))
-            found.append((header.kind, json.dumps(table.to_pydict()).encode()))
+            found.append((path.name, json.dumps(table.to_pydict()).encode()))
     return found
 
 
-def test_common_release_nothing_but_listed_messages_crosses(finished: Finished):
-    """Ids, notes, numbers and keys of the sites are canaries in the messages of all rounds."""
-    messages = open_messages(finished)
-    always = {"public", "rows", "pool", "verdict", "end"}
-    assert {kind for kind, _ in messages} == always | FIT_KINDS[finished.method]
-    assert always | set().union(*FIT_KINDS.values()) | COLUMN_KINDS == {"public", *KINDS}
-    text = b"\n".join(content for _, content in messages)
-    for site, n in finished.parties.sizes.items():
-        assert not any(f"{site}-{i:05d}".encode() in text for i in range(n))
-        assert f"canary {site}".encode() not in text
-        X, _ = finished.parties.tables[site]
-        if finished.method != "dct_fuzzy":  # whole numbers are everywhere
-            assert not any(repr(value).encode() in text for value in X.ravel().tolist())
+def list_canaries(finished: Finished, work: Path) -> dict[str, Canaries]:
+    """Return by party what must not leave it."""
+    found = {}
     for name, party in finished.parties.parties.items():
-        for path in (party.private / "keys").iterdir():
-            key = path.read_text().strip()
-            assert key.encode() not in text and bytes.fromhex(key) not in text, name
-    suffixes = {path.suffix for path in finished.parties.shared.rglob("*") if path.is_file()}
-    assert suffixes == {".msg", ".json"}
+        columns = {} if name == CENTRE else {"ids": "person", "notes": "notes"}
+        numbers: dict[str, frozenset[float]] = {}
+        # The noise lies on a grid: some numbers of a draw are also in the pool by chance.
+        pool = frozenset(read_rows(finished.published).ravel().tolist())
+        # Whole numbers are everywhere, and draws without noise are the release.
+        if name != CENTRE and finished.method != "dct_fuzzy":
+            X, _ = finished.parties.tables[name]
+            numbers = {"records": frozenset(X.ravel().tolist())}
+            draws = read_draws(party, work / name)
+            numbers |= {kind: each - pool for kind, each in draws.items()}
+        found[name] = Canaries(list_texts(party, columns), numbers)
+    return found
+
+
+def test_common_release_exactly_the_listed_files_cross(finished: Finished):
+    expected = list_expected_files(finished)
+    folder = finished.parties.shared / "ward"
+    files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    assert files == {Path("session.json"), *(Path("0001") / name for name in expected)}
+    kinds = {
+        name: parse_message(name, (folder / "0001" / name).read_bytes())[0].kind
+        for name in expected
+        if name.endswith(".msg")
+    }
+    assert kinds == {name: kind for name, kind in expected.items() if name.endswith(".msg")}
+    every = {kind for kinds in CONVERSATIONS.values() for kind in kinds} | {"order", *ENDINGS}
+    assert every | COLUMN_KINDS == KINDS.keys()
+
+
+def test_common_release_nothing_of_a_site_is_in_a_message(finished: Finished, tmp_path: Path):
+    """Ids, notes, numbers, draws of the audit and keys are canaries in everything that crosses."""
+    contents = [content for _, content in open_messages(finished)]
+    for name, canaries in list_canaries(finished, tmp_path).items():
+        assert canaries.find(contents) == set(), name
+        # The search finds a single canary of each kind.
+        for kind, texts in canaries.texts.items():
+            for text in {texts[0], texts[-1]}:
+                assert canaries.find([*contents, b'{"added":"' + text + b'"}']) == {kind}
+        for kind, numbers in canaries.numbers.items():
+            added = json.dumps({"added": [min(numbers)]}).encode()
+            assert kind in canaries.find([*contents, added])
 
 
 def test_common_release_ledgers_stay_with_the_sites(finished: Finished):
@@ -216,10 +261,30 @@ def test_common_release_ledgers_stay_with_the_sites(finished: Finished):
 
 
 def test_common_release_rounds_are_tasks_in_prefect(finished: Finished, prefect_api: str):
+    """Each flow has one task for each round; other tests use the same server."""
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import (
+        FlowFilter,
+        FlowFilterName,
+        FlowRunFilter,
+        FlowRunFilterId,
+    )
 
+    role_tasks: dict[str, set[str]] = {"site": set(), CENTRE: set()}
     with get_client(sync_client=True) as client:
-        runs: list[Any] = client.read_task_runs(limit=200)
-    names = {re.sub(r"-\w+$", "", run.name) for run in runs}
-    rounds = {"exchange the roll", "agree on a fit", "send rows", "attack the pool", "end part"}
-    assert rounds | {"lead the fit", "collect rows", "pool the rows", "collect verdicts"} <= names
+        for role, names in role_tasks.items():
+            named = FlowFilter(name=FlowFilterName(any_=[role]))
+            runs: list[Any] = client.read_flow_runs(flow_filter=named, limit=200)
+            for run in runs:
+                if run.parameters["file"]["sanitizer"]["method"] != finished.method:
+                    continue
+                own = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+                tasks: list[Any] = client.read_task_runs(flow_run_filter=own, limit=200)
+                names |= {re.sub(r"-\w+$", "", each.name) for each in tasks}
+    rounds = set(ROUNDS[finished.method])
+    of_site = {"exchange the roll", "send rows", "attack the pool", "end part"}
+    of_centre = {"exchange the roll", "collect rows", "pool the rows", "collect verdicts"}
+    assert of_site | {f"agree on a fit: {each}" for each in rounds} <= role_tasks["site"]
+    assert of_centre | {f"lead the fit: {each}" for each in rounds} <= role_tasks[CENTRE]
+    other = {each for method in ROUNDS for each in ROUNDS[method]} - rounds
+    assert not any(name.endswith(f": {each}") for name in role_tasks["site"] for each in other)

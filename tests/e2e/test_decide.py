@@ -149,9 +149,7 @@ def approved_by(release: Small, user: int, point: str = "none") -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point", [pytest.param("publishing begun", marks=pytest.mark.slow), "folder renamed"]
-)
+@pytest.mark.parametrize("point", ["publishing begun", "folder renamed"])
 def test_decide_killed_while_publishing_next_run_publishes(
     waiting: Small, tmp_path: Path, point: str
 ) -> None:

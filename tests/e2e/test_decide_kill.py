@@ -44,13 +44,7 @@ def check_end(release: Small) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point",
-    [
-        name if name == "folder renamed" else pytest.param(name, marks=pytest.mark.slow)
-        for name in IN_APPROVAL
-    ],
-)
+@pytest.mark.parametrize("point", IN_APPROVAL)
 def test_approve_killed_next_approval_publishes(point: str, signed: Small, tmp_path: Path) -> None:
     release = signed.copied_to(tmp_path / "copy")
     key = name_key(release, "rita")

@@ -164,17 +164,8 @@ def published(tmp_path_factory: pytest.TempPathFactory, release_in: Maker) -> Sm
     return release
 
 
-QUICK_POINT = "version moved away"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point",
-    [
-        name if name == QUICK_POINT else pytest.param(name, marks=pytest.mark.slow)
-        for name in IN_WITHDRAWAL
-    ],
-)
+@pytest.mark.parametrize("point", IN_WITHDRAWAL)
 def test_withdraw_killed_next_command_completes_or_nothing_happened(
     point: str, published: Small, tmp_path: Path
 ) -> None:

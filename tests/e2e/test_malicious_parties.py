@@ -13,18 +13,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from ppdm_core.numerics.masks import sum_masked, unpack_values
+from tasks.sites.exchange import Exchange
+from tasks.sites.fit import mask
 from tests.support.forkserver import Result
-from tests.support.party_processes import PartyProcesses
+from tests.support.party_processes import KILLED, PartyProcesses
 from tests.support.small_release import Small
 from warehouse.database import Store
 from warehouse.home import Home
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Header, encode_message, parse_message
 from warehouse.messages.membership import Entry, read_membership
-from warehouse.messages.payloads import Bounds, Selection
+from warehouse.messages.payloads import Basis, Bounds, End, MaskedSums, Selection, decode_bytes
 from warehouse.messages.roll import (
     CENTRE,
     ROLL_NAME,
@@ -233,7 +237,7 @@ HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "another version": ({"version": 2}, "has version 2"),
     "for another party": ({"receiver": "north"}, "is for 'north', not for 'centre'"),
     "another roll": ({"roll": "0" * 64}, "is bound to another roll of sites"),
-    "another kind": ({"kind": "rows"}, "is a 'rows', and a 'bounds' comes next"),
+    "another kind": ({"kind": "rows"}, "'east' did not sign it"),
     "another number": ({"number": 1}, "is number 1, and number 0 comes next"),
 }
 
@@ -258,6 +262,23 @@ def test_message_changed_refused(attacked: Attacked):
     check_refused(attacked.run(CENTRE), "was changed, or 'east' did not sign it")
 
 
+def test_file_of_nobody_ends_no_release(attacked: Attacked):
+    """Somebody who can write into the shared folder puts a file in the place of a message."""
+    sent = Bounds(low=[0.0] * 4, high=[1.0] * 4)
+    for site in SIZES:
+        attacked.open_session(site).send(CENTRE, "bounds", lambda: sent)
+    path = attacked.folder / "000-north-centre.msg"
+    raw = path.read_bytes()
+    path.write_bytes(b"{}")
+    check_refused(attacked.run(CENTRE), "does not have the form of a message")
+    assert attacked.list_messages(CENTRE) == []
+    path.unlink()
+    attacked.open_session("north").send(CENTRE, "bounds", lambda: pytest.fail("made twice"))
+    assert path.read_bytes() == raw
+    assert attacked.run(CENTRE).exit_code == 5
+    assert len(attacked.list_messages(CENTRE)) == len(SIZES)  # all have their selection
+
+
 def test_message_replayed_refused(attacked: Attacked):
     """The bounds of the east come a second time, in the place of its next message."""
     sent = Bounds(low=[0.0] * 4, high=[1.0] * 4)
@@ -266,7 +287,7 @@ def test_message_replayed_refused(attacked: Attacked):
     assert attacked.run(CENTRE).exit_code == 5  # it waits for the rows
     again = attacked.folder / "002-east-centre.msg"
     again.write_bytes((attacked.folder / "000-east-centre.msg").read_bytes())
-    check_refused(attacked.run(CENTRE), "is a 'bounds', and a 'rows' comes next")
+    check_refused(attacked.run(CENTRE), "is number 0, and number 2 comes next")
 
 
 def test_site_without_a_class_of_the_roll_refused(attacked: Attacked):
@@ -293,6 +314,95 @@ def test_site_with_fewer_rows_than_the_method_needs_refused(
     assert not list(parties.shared.rglob("*-north-*.msg"))
 
 
+@pytest.fixture(scope="module")
+def begun_with_moments(
+    tmp_path_factory: pytest.TempPathFactory, release_in: Maker
+) -> PartyProcesses:
+    """Hellos and roll of a release with a common basis; to be copied."""
+    sizes = dict.fromkeys(SIZES, 80)
+    parties = PartyProcesses(tmp_path_factory.mktemp("p") / "x", release_in, "pca_laplace", sizes)
+    parties.join()
+    for name in (CENTRE, *sizes, CENTRE):
+        assert parties.start(name, wait=0.0).wait(300).exit_code == 5
+    return parties
+
+
+@pytest.fixture
+def with_moments(begun_with_moments: PartyProcesses, tmp_path: Path) -> Iterator[Attacked]:
+    shutil.copytree(begun_with_moments.folder, tmp_path / "kept", symlinks=True)
+    yield Attacked(begun_with_moments)
+    shutil.rmtree(begun_with_moments.folder)
+    shutil.copytree(tmp_path / "kept", begun_with_moments.folder, symlinks=True)
+
+
+def test_malicious_site_huge_moments_end_the_release_without_a_name(with_moments: Attacked):
+    exchange = Exchange(with_moments.open_entry("north"), with_moments.roll.terms, 0.0)
+    exchange.begin()
+    huge = [16, *[2**90] * 4, *[2**100] * 10]
+    exchange.session.send(CENTRE, "moments", lambda: mask(exchange, "moments", huge))
+    for site in ("east", "south"):
+        assert with_moments.run(site).exit_code == 5  # it waits for the basis
+    result = with_moments.run(CENTRE)
+    check_refused(result, "cannot be that of records within their bounds")
+    said = json.dumps(json.loads(result.stdout)["error"])
+    assert not any(site in said for site in SIZES)
+    for site in SIZES:
+        assert (with_moments.folder / f"001-centre-{site}.msg").exists()
+        path = with_moments.open_entry(site).folder / "messages" / CENTRE / "001.msg"
+        if site != "north":
+            result = with_moments.run(site)
+            assert result.exit_code == 3 and path.exists()
+            assert "The centre ended the common release" in result.stdout
+
+
+BAD_BASES: dict[str, tuple[dict[str, Any], str]] = {
+    "ragged": ({"loadings": [[1.0], [0.0, 1.0], [0.0], [0.0]]}, "does not hold what a 'basis'"),
+    "far mean": ({"mean": [1e30] * 4}, "a mean outside the bounds"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BASES)
+def test_malicious_centre_bad_basis_refused(with_moments: Attacked, case: str):
+    changes, words = BAD_BASES[case]
+    assert with_moments.run("east").exit_code == 5
+    centre = with_moments.open_session(CENTRE)
+    assert centre.receive("east", "moments") is not None
+    fields = {"loadings": [[1.0], [0.0], [0.0], [0.0]], "mean": [0.0] * 4, **changes}
+    centre.send("east", "basis", lambda: Basis.model_construct(**fields))
+    check_refused(with_moments.run("east"), words)
+    assert with_moments.list_messages("east") == ["000-east-centre.msg"]  # no scores
+
+
+def test_malicious_centre_another_basis_for_one_site_learns_no_sum(with_moments: Attacked):
+    """One site gets a single loading, and all others loadings that leave no rest of a record."""
+    for site in SIZES:
+        assert with_moments.run(site).exit_code == 5
+    centre = with_moments.open_session(CENTRE)
+    complete = np.eye(4).tolist()
+    narrow = [row[:1] for row in complete]
+    for site in SIZES:
+        assert centre.receive(site, "moments") is not None
+        basis = Basis(loadings=narrow if site == "east" else complete, mean=[0.0] * 4)
+        centre.send(site, "basis", lambda basis=basis: basis)
+    answers = []
+    for site in SIZES:
+        assert with_moments.run(site).exit_code == 5  # it waits for the fit
+        message = centre.receive(site, "scores")
+        assert message is not None and isinstance(message.payload, MaskedSums)
+        answers.append(unpack_values(decode_bytes(message.payload.values))[:2])
+    total, squares = sum_masked(answers)
+    assert abs(total) > 2**60 and abs(squares) > 2**80  # no sum of so few records
+
+
+def test_malicious_site_key_that_shares_no_secret_refused(attacked: Attacked):
+    """With it, everybody could compute the masks of a pair of sites."""
+    (attacked.folder / ROLL_NAME).unlink()
+    (attacked.open_entry(CENTRE).folder / ROLL_NAME).unlink(missing_ok=True)
+    hello = sign_hello("ward", "0001", "south", "00" * 32, attacked.sign_key("south"))
+    (attacked.folder / name_hello("south")).write_bytes(encode_hello(hello))
+    check_refused(attacked.run(CENTRE), "an X25519 key of 'south' that shares no secret")
+
+
 def test_fingerprint_that_is_not_pinned_refused(attacked: Attacked):
     """Another party puts a hello with its own key in the place of the south's."""
     (attacked.folder / ROLL_NAME).unlink()
@@ -302,3 +412,25 @@ def test_fingerprint_that_is_not_pinned_refused(attacked: Attacked):
     hello = sign_hello("ward", "0001", "south", own, attacked.sign_key("north"))
     (attacked.folder / name_hello("south")).write_bytes(encode_hello(hello))
     check_refused(attacked.run(CENTRE), "is pinned")
+
+
+@pytest.mark.parametrize("point", ["message accepted", "end recorded"])
+def test_site_killed_at_the_end_says_so_and_forgets_the_key(attacked: Attacked, point: str):
+    assert attacked.run("east").exit_code == 5  # it waits for the selection
+    centre = attacked.open_session(CENTRE)
+    assert centre.receive("east", "bounds") is not None
+    centre.send("east", "end", lambda: End(outcome="refused"))
+    folder = attacked.open_entry("east").folder
+    entry = "tests.support.entries:killed"
+    assert attacked.parties.start("east", point, 0.0, entry).wait(300).exit_code == KILLED
+    assert (folder / "exchange.key").exists()
+    assert (folder / "ended.json").exists() == (point == "end recorded")
+    if point == "message accepted":
+        result = attacked.run("east")
+        assert result.exit_code == 3, result
+        error = json.loads(result.stdout)["error"]
+        assert "The centre ended the common release" in error["message"]
+        assert (folder / "ended.json").exists()
+    attacked.open_entry(CENTRE).announce_next()
+    assert attacked.run("east").exit_code == 5  # it waits for the next release
+    assert not (folder / "exchange.key").exists()

@@ -112,13 +112,8 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
-QUICK = ("key of a puppet", "enrolled", "not published")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "what", [what if what in QUICK else pytest.param(what, marks=pytest.mark.slow) for what in BAD]
-)
+@pytest.mark.parametrize("what", BAD)
 def test_commands_with_keys_bad_input_one_sentence(signed: Small, what: str) -> None:
     given, sentence = BAD[what]
     paths = [name if "." not in name else str(signed.folder / name) for name in given]
@@ -133,14 +128,8 @@ def test_commands_with_keys_bad_input_one_sentence(signed: Small, what: str) -> 
     ("env", "sentence"),
     [
         ({"PPDM_KEY": None}, "the author of a release signs it"),
-        pytest.param(
-            {"PPDM_KEY_PASSPHRASE": "wrong"},
-            "The passphrase is not that of the key in sam.pem",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            {"PPDM_KEY": "first.pem"}, "is the first one of this home", marks=pytest.mark.slow
-        ),
+        ({"PPDM_KEY_PASSPHRASE": "wrong"}, "The passphrase is not that of the key in sam.pem"),
+        ({"PPDM_KEY": "first.pem"}, "is the first one of this home"),
     ],
 )
 def test_release_in_home_with_keys_bad_key_nothing_begun(

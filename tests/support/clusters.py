@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import warnings
@@ -9,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from ppdm.services.certificates import write_certificates
 from ppdm.services.cluster import start_scheduler, start_worker, wait_for_address
@@ -22,6 +25,11 @@ def write_keys(folder: Path) -> EngineSettings:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_certificates(folder)
     write_cluster_key(folder / "cluster.key")
+    return name_files(folder)
+
+
+def name_files(folder: Path) -> EngineSettings:
+    """Return settings with the files in a folder."""
     return EngineSettings(
         kind="dask",
         ca=str(folder / "ca.pem"),
@@ -29,6 +37,12 @@ def write_keys(folder: Path) -> EngineSettings:
         private_key=str(folder / "private.key"),
         secret=str(folder / "cluster.key"),
     )
+
+
+def read_settings(folder: Path) -> EngineSettings:
+    """Return the settings of a cluster that another process started in a folder."""
+    address = json.loads((folder / "scheduler.json").read_text())["address"]
+    return replace(name_files(folder), address=address)
 
 
 @contextmanager
@@ -60,8 +74,9 @@ def open_inner_cluster(folder: Path, workers: int = 2) -> Iterator[EngineSetting
         yield replace(settings, address=cluster.scheduler_address)
     finally:
         cluster.close()
-        if before is None:
-            del os.environ[KEY_FILE_VARIABLE]
+        del os.environ[KEY_FILE_VARIABLE]
+        if before is not None:
+            os.environ[KEY_FILE_VARIABLE] = before
 
 
 class RealCluster:
@@ -95,3 +110,13 @@ class RealCluster:
     def close(self) -> None:
         for name in list(self.processes):
             self.kill(name)
+
+
+def list_attacks(cluster: RealCluster) -> dict[str, list[psutil.Process]]:
+    """Return the attack processes of all workers that have one."""
+    found = {
+        name: psutil.Process(worker.pid).children()
+        for name, worker in cluster.processes.items()
+        if name != "scheduler"
+    }
+    return {name: children for name, children in found.items() if children}

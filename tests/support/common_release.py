@@ -19,6 +19,7 @@ import tomlkit
 
 from flows.config.context import build_context
 from flows.config.release_file import load
+from flows.sites import close_at_end
 from ppdm_core.model.errors import PpdmError
 from ppdm_core.model.manifest import key_fingerprint
 from tasks.audit.task import attack_shadows
@@ -38,6 +39,7 @@ from tasks.sites.task import (
     judge_pool,
     send_rows,
 )
+from tasks.sites.terms import list_rounds
 from tests.support.contexts import create_home, write_unchecked
 from tests.support.small_release import CLASSES, CONTENT, FEATURES
 from warehouse.database import find_run
@@ -118,11 +120,13 @@ class CommonRelease:
     def run_centre(self) -> Stage:
         """Run all steps of the centre; raise StillWaiting where a message is missing."""
         context, exchange = self.contexts[CENTRE], self.enter(CENTRE)
-        lead_fit.fn(context, exchange)
-        parts = collect_rows.fn(context, exchange)
-        release_id = pool_rows.fn(context, exchange, parts, None)
-        judge_by_sites.fn(context, release_id, exchange, parts)
-        return publish_pool.fn(context, release_id, exchange)
+        with close_at_end(exchange):
+            for each in list_rounds(context):
+                lead_fit.fn(context, exchange, each)
+            parts = collect_rows.fn(context, exchange)
+            release_id = pool_rows.fn(context, exchange, parts, None)
+            judge_by_sites.fn(context, release_id, exchange, parts)
+            return publish_pool.fn(context, release_id, exchange)
 
     def draw_part(self, name: str) -> tuple[ReleaseContext, str, Exchange]:
         """Run the steps of a site up to its candidate."""
@@ -135,7 +139,8 @@ class CommonRelease:
         if not is_past(run.stage, Stage.VALIDATED):
             write_unchecked(context, release_id)
         check_classes.fn(context, release_id)
-        context = agree_on_fit.fn(context, release_id, exchange)
+        for each in list_rounds(context):
+            context = agree_on_fit.fn(context, release_id, exchange, each)
         draw_candidate.fn(context, release_id)
         return context, release_id, exchange
 
@@ -147,7 +152,8 @@ class CommonRelease:
         publish_candidate.fn(context, release_id, False)
         send_rows.fn(context, release_id, exchange)
         judge_pool.fn(context, release_id, exchange)
-        end_part.fn(exchange)
+        with close_at_end(exchange):
+            end_part.fn(exchange)
 
     def run_all(self, run: Callable[[str], Any], rounds: int = 20) -> dict[str, Any]:
         """Run every party again and again until all have ended, or none goes on."""

@@ -69,6 +69,7 @@ def counted(args: list[str]) -> None:
     and what takes long with whether a transaction is open meanwhile."""
     import tasks.ingest.task
     import tasks.publish.task
+    import tasks.sanitize.task
     import warehouse.publishing.publish
     from flows.config import context, release_file
     from ppdm_core.numerics.noise import Noise
@@ -101,6 +102,10 @@ def counted(args: list[str]) -> None:
         setattr(place, name, call)
 
     watch(Noise, "bits")
+    watch(Noise, "name_draws")
+    watch(tasks.ingest.task, "compute_code_version")
+    watch(tasks.sanitize.task, "stage_rows")
+    watch(tasks.sanitize.task, "write_candidate")
     watch(AttackProcess, "ask")
     watch(tasks.ingest.task, "copy_source")
     watch(tasks.publish.task, "format_card")

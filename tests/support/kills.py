@@ -56,6 +56,7 @@ IN_COMMON_RELEASE = (
     "pool begun",
     "pool stored",
     "pool attacked",
+    "end recorded",
 )
 # In the order of a release; the others are tried one by one, which takes longer.
 IN_CHAIN = (

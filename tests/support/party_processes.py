@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,7 @@ class PartyProcesses:
                 party.write().table.unlink()  # the centre has no table
             self.parties[name] = party
         self.keys: dict[str, bytes] = {}
+        self.messages: dict[str, bytes] = {}
         self.has_tests = tests > 0
 
     def role(self, name: str) -> str:
@@ -125,10 +127,10 @@ class PartyProcesses:
         given = ["", self.role(name), command, str(party.file), *args, "--json"]
         return run_cli(given, env=party.env, entry=ENTRY, timeout=LIMIT_SECONDS)
 
-    def start(self, name: str, seed: str = "", wait: float = 900.0) -> Command:
+    def start(self, name: str, seed: str = "", wait: float = 900.0, entry: str = ENTRY) -> Command:
         party = self.parties[name]
         given = [seed, self.role(name), "run", str(party.file), "--wait", str(wait), "--json"]
-        return start_cli(given, env=party.env, entry=ENTRY)
+        return start_cli(given, env=party.env, entry=entry)
 
     def join(self) -> None:
         """Let every party pin the fingerprints of all others."""
@@ -176,6 +178,7 @@ class PartyProcesses:
                 name: each.output() for name, each in running.items()
             }
             self.keep_keys()
+            self.watch_messages()
             if trouble is not None:
                 trouble.watch()
                 if not trouble.holds:
@@ -208,6 +211,14 @@ class PartyProcesses:
             path = party.private / "exchanges" / "ward" / "0001" / "exchange.key"
             if name not in self.keys and path.exists() and (text := path.read_text().strip()):
                 self.keys[name] = bytes.fromhex(text)
+
+    def watch_messages(self) -> None:
+        """Check that no message is ever replaced by one with another content."""
+        for path in self.shared.glob("ward/0001/*"):
+            if path.suffix in (".msg", ".json"):
+                with suppress(FileNotFoundError):  # the folder is taken away by a test
+                    raw = path.read_bytes()
+                    assert self.messages.setdefault(path.name, raw) == raw, path.name
 
     def find_published(self, name: str = CENTRE) -> Path:
         return self.parties[name].published / "0001"

@@ -11,6 +11,7 @@ from warehouse.integrity.history import check_history
 from warehouse.tunes import (
     BEGUN,
     ENDED,
+    Records,
     count_tried_settings,
     find_last_tune,
     list_tune_events,
@@ -26,9 +27,17 @@ def store(tmp_path: Path) -> Store:
     return Store(create_home(tmp_path / "home"))
 
 
-def begin(store: Store, plan: str = "p", settings: tuple[str, ...] = ("a", "b")) -> None:
+RECORDS = Records("data", "source")
+
+
+def begin(
+    store: Store,
+    plan: str = "p",
+    settings: tuple[str, ...] = ("a", "b"),
+    records: Records = RECORDS,
+) -> None:
     with store.transaction("tests") as db:
-        record_begin(db, "people", plan, "data", settings, LIMITS)
+        record_begin(db, "people", plan, records, settings, LIMITS)
 
 
 def end(store: Store, plan: str = "p") -> int:
@@ -62,10 +71,18 @@ def test_count_tried_settings_killed_tune_counts_and_equal_settings_once(store: 
     begin(store, "p", ("a", "b"))
     begin(store, "q", ("b", "c"))
     with store.transaction("tests") as db:
-        assert count_tried_settings(db, "people", "other data") == 3
-        assert count_tried_settings(db, "renamed", "data") == 3
-        assert count_tried_settings(db, "renamed", "other data") == 0
-        assert count_tried_settings(db, "people", "data", ["c", "d"]) == 4
+        assert count_tried_settings(db, "people", Records("other", "other")) == 3
+        assert count_tried_settings(db, "renamed", Records("data", "other")) == 3
+        assert count_tried_settings(db, "renamed", Records("other", "source")) == 3
+        assert count_tried_settings(db, "renamed", Records("other", "other")) == 0
+        assert count_tried_settings(db, "people", RECORDS, ["c", "d"]) == 4
+
+
+def test_count_tried_settings_other_columns_count_again(store: Store) -> None:
+    begin(store, "p", ("a", "b"))
+    begin(store, "q", ("a", "b"), Records("other columns", "source"))
+    with store.transaction("tests") as db:
+        assert count_tried_settings(db, "people", RECORDS) == 4
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING
 
-from warehouse.engines.settings import EngineSettings
+from warehouse.engines.settings import EngineSettings, translate_bad_input
 
 if TYPE_CHECKING:
     from warehouse.engines._engine import Engine as Engine
@@ -23,4 +23,4 @@ def load_engine(kind: str) -> type[Engine]:
     return found
 
 
-__all__ = ["ENGINES", "EngineSettings", "load_engine"]
+__all__ = ["ENGINES", "EngineSettings", "load_engine", "translate_bad_input"]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
+import warnings
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.engines._sealing import check_private_file
 from warehouse.engines.settings import EngineSettings
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 CONNECT_SECONDS = 10.0
+OUTDATED = frozenset({9, 10})  # codes of OpenSSL: a certificate is not yet valid, or has expired
+AGAIN = "Start it again, then run the same command, which continues from the parts that exist."
+EXPIRED_ALERT = "SSLV3_ALERT_CERTIFICATE_EXPIRED"  # what the other side says of ours
 
 
 def check_connection(settings: EngineSettings) -> None:
@@ -31,9 +40,13 @@ def check_connection(settings: EngineSettings) -> None:
         try:
             with context.wrap_socket(plain) as encrypted:
                 encrypted.recv(1)  # a scheduler that refuses this client's certificate says so here
-        except ssl.SSLCertVerificationError:
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in OUTDATED:
+                raise outdated(settings, "The certificate of the scheduler") from None
             raise foreign_authority(settings, "The certificate of the scheduler") from None
         except ssl.SSLError as error:
+            if error.reason == EXPIRED_ALERT:
+                raise outdated(settings, "The certificate of this client") from None
             if "ALERT" in (error.reason or ""):
                 raise foreign_authority(settings, "The certificate of this client") from None
             raise no_tls(settings) from None
@@ -46,6 +59,14 @@ def foreign_authority(settings: EngineSettings, whose: str) -> BadInput:
         f"{whose} is not one of the authority of the cluster at {settings.address}.",
         file=settings.ca,
         remedy="Name the certificates of this cluster in [engine].",
+    )
+
+
+def outdated(settings: EngineSettings, whose: str) -> BadInput:
+    return BadInput(
+        f"{whose}, or that of its authority, is not valid at this time.",
+        file=settings.ca,
+        remedy=f"Compare the clocks, and renew the certificates of {settings.address}.",
     )
 
 
@@ -79,3 +100,41 @@ def load_certificates(settings: EngineSettings) -> ssl.SSLContext:
             remedy="Name certificate and key that were made for this client.",
         ) from None
     return context
+
+
+def connect(settings: EngineSettings) -> Client:
+    """Return a client of the cluster."""
+    try:
+        from distributed import Client, Security
+    except ImportError:
+        raise BadInput(
+            "The engine 'dask' is not installed.", remedy="Install it: pip install 'ppdm[cluster]'"
+        ) from None
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # errors are raised here, in one sentence
+    security = Security(
+        require_encryption=True,
+        tls_ca_file=settings.ca,
+        tls_client_cert=settings.certificate,
+        tls_client_key=settings.private_key,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions of packages: the known block decides
+        try:
+            return Client(
+                settings.address,
+                security=security,
+                timeout=CONNECT_SECONDS,
+                set_as_default=False,
+                name="ppdm",
+            )
+        except OSError:
+            raise lost_scheduler(settings) from None
+
+
+def lost_scheduler(settings: EngineSettings) -> MachineTrouble:
+    return MachineTrouble(
+        f"The scheduler of the cluster at {settings.address} stopped answering.", remedy=AGAIN
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
@@ -23,6 +23,8 @@ Report = Callable[[int, int], None]  # receives the number of parts that are don
 
 class Engine(ABC):
     """Workers that run steps; a context that ends what it started.
+
+    Its settings are bad input until it is open; later they are a problem of the machines.
 
     A step is a pure function of a part, and returns everything that it learned: it may run in
     another process, twice, or in any order.
@@ -64,19 +66,16 @@ class Engine(ABC):
     def check_folder(self, folder: Path) -> None:
         """Raise BadInput if a worker does not see a folder, which exists."""
 
-    @abstractmethod
-    def run_everywhere(self, step: Callable[[None], None]) -> None:
-        """Run a step on every worker, as far as workers answer."""
-
     def choose_part_blocks(self, blocks: int) -> int:
         """Return how many blocks a part of a table has; no result depends on it."""
         fair = -(-blocks // (PARTS_PER_WORKER * self.workers))
         return self.settings.part_blocks or max(1, min(MAX_PART_BLOCKS, fair))
 
-    def run(self, step: Callable[[P], S], parts: Sequence[P]) -> Iterator[S]:
+    def run(self, step: Callable[[P], S], parts: Sequence[P]) -> Generator[S, None, None]:
         """Yield the result of ``step`` for every part, in their order.
 
-        A part whose worker dies runs again on another one.
+        A part whose worker dies runs again on another one. Parts that still run when the caller
+        stops asking, or closes the generator, are cancelled.
         """
         message: StepMessage[P, S] = StepMessage(step)
         waiting = deque(range(len(parts)))

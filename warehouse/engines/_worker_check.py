@@ -7,6 +7,7 @@ depends on where its rows were computed. Every worker computes a known block bef
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -20,9 +21,11 @@ from warehouse.code_version import compute_code_version
 
 Description = tuple[tuple[str, str], ...]
 COLUMNS = 20  # of the known block
-CODE, NUMPY, KERNEL, DIGITS = "code version", "numpy", "BLAS kernel", "known block"
+CODE, PYTHON, NUMPY = "code version", "version of Python", "numpy"
+KERNEL, DIGITS = "BLAS kernel", "known block"
 REMEDIES = {
     CODE: "Install the same version of ppdm there, and start the worker again.",
+    PYTHON: "Install ppdm there with the same version of Python.",
     NUMPY: "Install the same version of numpy there, and start the worker again.",
     KERNEL: "Start all workers and this command with the same OPENBLAS_CORETYPE.",
     DIGITS: "Use machines with the same kind of processor.",
@@ -34,6 +37,7 @@ def describe_process(_: None = None) -> Description:
     """Return what decides whether this process computes the same bytes as another one."""
     return (
         (CODE, compute_code_version()),
+        (PYTHON, f"{sys.version_info.major}.{sys.version_info.minor}"),
         (NUMPY, np.__version__),
         (KERNEL, find_kernel()),
         (DIGITS, digest_known_block()),

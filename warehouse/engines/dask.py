@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import secrets
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -13,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
-from warehouse.engines._connection import check_connection
+from warehouse.engines._connection import (
+    AGAIN,
+    CONNECT_SECONDS,
+    check_connection,
+    connect,
+    lost_scheduler,
+)
 from warehouse.engines._engine import Engine, Report
 from warehouse.engines._messages import pack_value, run_message, unpack_value
 from warehouse.engines._sealing import read_cluster_key, seal, unseal
@@ -24,18 +29,18 @@ from warehouse.engines._worker_check import (
     check_worker,
     describe_process,
 )
-from warehouse.engines.settings import EngineSettings
+from warehouse.engines.cancellation import IS_WANTED
+from warehouse.engines.settings import EngineSettings, translate_bad_input
 from warehouse.home import create_private, translate_disk_errors
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from dask.typing import Key
+    from distributed import Client, Worker
 
 Handle: TypeAlias = Any  # a future of dask, which has no types
-CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 120.0  # for workers to import this program and to compute the known block
 POLL_SECONDS = 1.0
 MAX_SECONDS_WITHOUT_WORKERS = 20.0  # a worker that is started again takes less
-AGAIN = "Start it again, then run the same command, which continues from the parts that exist."
 
 
 class Dask(Engine):
@@ -74,16 +79,10 @@ class Dask(Engine):
 
     def check_workers(self) -> None:
         """Raise BadInput if there is no worker, or one that differs from this process."""
-        here = describe_process()
-        names = self.list_workers()
-        self.count = len(names)
-        if not names:
-            raise BadInput(
-                f"The cluster at {self.settings.address} has no workers.",
-                remedy="Start workers with its certificates.",
-            )
-        for name, found in self.ask_all(describe_process, None).items():
-            check_worker(name, found, here)
+        here, found = describe_process(), self.ask_all(describe_process, None)
+        self.count = len(found)
+        for name, there in found.items():
+            check_worker(name, there, here)
 
     def check_folder(self, folder: Path) -> None:
         token = secrets.token_hex(16)
@@ -101,48 +100,68 @@ class Dask(Engine):
         finally:
             path.unlink(missing_ok=True)
 
-    def run_everywhere(self, step: Callable[[None], None]) -> None:
-        with suppress(PpdmError):  # workers that are gone have nothing left
-            self.ask_all(step, None)
-
     def list_workers(self) -> dict[str, str]:
         """Return the names of the workers that are there, with their addresses."""
-        assert self.client is not None
-        try:
-            found = self.client.scheduler_info()["workers"]
+        client = self.client
+        assert client is not None
+        if client.scheduler is None:  # the client found out that it is gone
+            raise lost_scheduler(self.settings)
+        try:  # of the scheduler itself: the client's own list is empty from time to time
+            found = client.sync(
+                client.scheduler.identity, n_workers=-1, callback_timeout=CONNECT_SECONDS
+            )
         except (OSError, TimeoutError):
             raise lost_scheduler(self.settings) from None
-        return {f"Worker '{each['name']}'": address for address, each in found.items()}
+        return {f"Worker '{each['name']}'": place for place, each in found["workers"].items()}
 
     def ask_all(self, step: Callable[[Any], Any], part: Any) -> dict[str, Any]:
-        """Return the result of a step on every worker, None where it fails."""
-        data = pack_value(step), pack_value(part)
+        """Return the result of a step on every worker, None where it fails.
+
+        Workers answer beside what they work on, which may take long.
+        """
         names = self.list_workers()
-        handles = {name: self.submit(*data, workers=[place]) for name, place in names.items()}
-        deadline = time.monotonic() + CHECK_SECONDS
-        while any(not each.done() for each in handles.values()):
-            if time.monotonic() > deadline:
-                late = next(name for name, each in handles.items() if not each.done())
-                raise MachineTrouble(f"{late} does not answer.", remedy=AGAIN)
-            if not set(names.values()) <= set(self.list_workers().values()):
-                return self.ask_all(step, part)
-            time.sleep(POLL_SECONDS / 10)
-        return {name: self.read(each, name) for name, each in handles.items()}
+        data = [seal(self.key, pack_value(each)) for each in (step, part)]
+        client = self.client
+        assert client is not None
 
-    def read(self, handle: Handle, worker: str) -> Any:
-        """Return the value of a reply, None if it is an error."""
-        data = self.fetch(handle, worker)
-        return None if data is None else unpack_value(data).value
+        async def ask() -> list[Any]:
+            asked = (
+                client.run(answer_sealed, *data, workers=[place], on_error="return")
+                for place in names.values()
+            )
+            limited = (asyncio.wait_for(each, CHECK_SECONDS) for each in asked)
+            return await asyncio.gather(*limited, return_exceptions=True)
 
-    def submit(self, step: bytes, part: bytes, workers: list[str] | None = None) -> Handle:
+        replies = dict(zip(names, client.sync(ask), strict=True))
+        living = self.list_workers()
+        found = {
+            name: self.read(reply[names[name]] if isinstance(reply, dict) else reply, name)
+            for name, reply in replies.items()
+            if living.get(name) == names[name]
+        }
+        if not found:
+            raise BadInput(
+                f"The cluster at {self.settings.address} has no workers.",
+                remedy="Start workers with its certificates.",
+            )
+        return found
+
+    def read(self, reply: Any, worker: str) -> Any:
+        """Return the value of a reply, None if it is an error of the step."""
+        if isinstance(reply, OSError | TimeoutError):
+            raise MachineTrouble(f"{worker} does not answer.", remedy=AGAIN)
+        if isinstance(reply, Exception):
+            raise translate_error(reply, worker)
+        return unpack_value(unseal(self.key, reply)).value
+
+    def submit(self, step: bytes, part: bytes) -> Handle:
         assert self.client is not None
         return self.client.submit(
             run_sealed,
-            b"" if workers else self.check,
+            self.check,
             seal(self.key, step),
             seal(self.key, part),
             key=f"part-{secrets.token_hex(8)}",  # no name that says anything
-            workers=workers,
             pure=False,
         )
 
@@ -157,7 +176,8 @@ class Dask(Engine):
                     finished = wait(list(handles), POLL_SECONDS, "FIRST_COMPLETED").done
             except OSError:
                 raise lost_scheduler(self.settings) from None
-            found = [(each, self.fetch(each)) for each in finished if not is_given_up(each)]
+            with translate_bad_input():  # a worker that came later may differ, or lack the key
+                found = [(each, self.fetch(each)) for each in finished if not is_given_up(each)]
             ready = [(each, data) for each, data in found if data is not None]
             if ready:
                 self.seen_at = time.monotonic()
@@ -170,12 +190,10 @@ class Dask(Engine):
             if lost:
                 return lost
 
-    def fetch(self, handle: Handle, worker: str = "A worker") -> bytes | None:
+    def fetch(self, handle: Handle) -> bytes | None:
         """Return the reply to a message; None if its worker died before it was fetched."""
         if handle.status == "error":
-            raise translate_error(handle.exception(timeout=CONNECT_SECONDS), worker)
-        if is_given_up(handle):
-            raise lost_scheduler(self.settings)
+            raise translate_error(handle.exception(timeout=CONNECT_SECONDS), "A worker")
         try:
             return unseal(self.key, handle.result(timeout=CONNECT_SECONDS))
         except (TimeoutError, CancelledError):  # dask runs the message again, or gives it up
@@ -188,8 +206,9 @@ class Dask(Engine):
         assert self.client is not None
         if self.client.status != "running":
             raise lost_scheduler(self.settings)
-        self.count = max(1, len(self.list_workers()))
-        if self.list_workers():
+        count = len(self.list_workers())
+        self.count = max(1, count)
+        if count:
             self.seen_at = time.monotonic()
         elif time.monotonic() - self.seen_at > MAX_SECONDS_WITHOUT_WORKERS:
             raise MachineTrouble(
@@ -208,13 +227,34 @@ def is_given_up(handle: Handle) -> bool:
 
 def run_sealed(check: bytes, step: bytes, part: bytes) -> bytes:
     """Run a message on a worker, if the worker computes what the client computes."""
-    key = read_cluster_key()
-    if check:
-        from distributed import get_worker
+    from distributed import get_worker
 
-        expected: Description = unpack_value(unseal(key, check))
-        check_worker(f"Worker '{get_worker().name}'", describe_process(), expected)
+    key, worker = read_cluster_key(), get_worker()
+    expected: Description = unpack_value(unseal(key, check))
+    check_worker(f"Worker '{worker.name}'", describe_process(), expected)
+    task = worker.get_current_task()
+    is_wanted = IS_WANTED.set(lambda: is_executing(worker, task))
+    try:
+        return answer(key, step, part)
+    finally:
+        IS_WANTED.reset(is_wanted)
+
+
+async def answer_sealed(step: bytes, part: bytes) -> bytes:
+    """Run a message in another thread of a worker than that of its tasks."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(None, answer, read_cluster_key(), step, part)
+
+
+def answer(key: bytes, step: bytes, part: bytes) -> bytes:
+    """Run a message, and return its reply."""
     return seal(key, run_message(unseal(key, step), unseal(key, part)))
+
+
+def is_executing(worker: Worker, task: Key) -> bool:
+    """Return whether a task that a worker runs was not cancelled."""
+    known = worker.state.tasks.get(task)
+    return known is not None and known.state == "executing"
 
 
 def read_token(path: str) -> str | None:
@@ -223,38 +263,6 @@ def read_token(path: str) -> str | None:
         return Path(path).read_text()
     except OSError:
         return None
-
-
-def connect(settings: EngineSettings) -> Client:
-    """Return a client of the cluster."""
-    try:
-        from distributed import Client, Security
-    except ImportError:
-        raise BadInput(
-            "The engine 'dask' is not installed.", remedy="Install it: pip install 'ppdm[cluster]'"
-        ) from None
-    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
-        logging.getLogger(name).setLevel(
-            logging.CRITICAL
-        )  # errors are raised here, in one sentence
-    security = Security(
-        require_encryption=True,
-        tls_ca_file=settings.ca,
-        tls_client_cert=settings.certificate,
-        tls_client_key=settings.private_key,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other versions of packages: the known block decides
-        try:
-            return Client(
-                settings.address,
-                security=security,
-                timeout=CONNECT_SECONDS,
-                set_as_default=False,
-                name="ppdm",
-            )
-        except OSError:
-            raise lost_scheduler(settings) from None
 
 
 def translate_error(error: BaseException | None, worker: str) -> PpdmError:
@@ -271,10 +279,4 @@ def translate_error(error: BaseException | None, worker: str) -> PpdmError:
     return BadInput(
         f"{worker} cannot run this version of ppdm ({type(error).__name__}).",
         remedy=REMEDIES[CODE],
-    )
-
-
-def lost_scheduler(settings: EngineSettings) -> MachineTrouble:
-    return MachineTrouble(
-        f"The scheduler of the cluster at {settings.address} stopped answering.", remedy=AGAIN
     )

@@ -123,23 +123,26 @@ class EngineRows(PartRows):
     def list_files(self) -> list[PartFile]:
         return list(self.files)
 
-    def ranges(self) -> list[BlockRange]:
-        """Return the parts on which the engine runs a step."""
-        blocks = -(-self.n // BLOCK)
-        size = self.engine.choose_part_blocks(blocks)
-        return [BlockRange(i, min(i + size, blocks)) for i in range(0, blocks, size)]
+    @property
+    def count(self) -> int:
+        """The number of blocks."""
+        return -(-self.n // BLOCK)
+
+    def split(self, size: int) -> list[BlockRange]:
+        """Return parts of some blocks each, on which the engine runs a step."""
+        return [
+            BlockRange(first, min(first + size, self.count)) for first in range(0, self.count, size)
+        ]
 
     def reduce(self, step: Callable[[Block], S], merge: Callable[[S, S], S]) -> S:
         job = ReduceStep(self.files, self.schema, step, merge)
-        found = self.engine.run(job, self.ranges())
+        found = self.engine.run(job, self.split(self.engine.choose_part_blocks(self.count)))
         return merge_rest(join_states(chain.from_iterable(found), merge), merge)
 
     def map(self, step: Callable[[Block], Block], schema: Schema) -> EngineRows:
         """Write the result of the step to a folder next to this one."""
         identity = identify(self.identity, schema, step)
-        folder = self.folder.with_name(f"rows-{identity[:NAME_DIGITS]}")
-        folder.mkdir(mode=0o700, exist_ok=True)
-        ranges = self.ranges()
+        folder, ranges = self.make_folder(f"rows-{identity[:NAME_DIGITS]}")
         remove_others(folder, ranges)
         missing = [part for part in ranges if not (folder / part.name).exists()]
         job = MapStep(self.files, self.schema, step, schema, str(folder))
@@ -150,6 +153,19 @@ class EngineRows(PartRows):
             counts = add_counts(counts, read_counts(folder / part.name))
         return EngineRows(schema, folder, self.engine, identity, counts)
 
+    def make_folder(self, name: str) -> tuple[Path, list[BlockRange]]:
+        """Return the folder for the rows of a step, and its parts.
+
+        Its name ends in the size of the parts: a run that continues another one has the same parts,
+        whatever the number of workers is by then.
+        """
+        for folder in self.folder.parent.glob(f"{name}-*"):
+            return folder, self.split(int(folder.name.rpartition("-")[2]))
+        size = self.engine.choose_part_blocks(self.count)
+        folder = self.folder.with_name(f"{name}-{size}")
+        folder.mkdir(mode=0o700)
+        return folder, self.split(size)
+
 
 def identify(*parts: Any) -> str:
     """Return a digest of what rows follow from: earlier rows, the schema, and the step."""
@@ -157,7 +173,7 @@ def identify(*parts: Any) -> str:
 
 
 def remove_others(folder: Path, ranges: Iterable[BlockRange]) -> None:
-    """Remove what an interrupted write or an engine with parts of another size left."""
+    """Remove what interrupted writes left."""
     wanted = {part.name for part in ranges}
     for path in folder.iterdir():
         if path.name not in wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -34,18 +34,16 @@ class Local(Engine):
     def check_folder(self, folder: Path) -> None:
         """Accept every folder: all processes of this machine can read it."""
 
-    def run_everywhere(self, step: Callable[[None], None]) -> None:
-        step(None)
-
     def choose_part_blocks(self, blocks: int) -> int:
         if self.settings.part_blocks is None and (self.workers == 1 or blocks < MIN_BLOCKS):
             return max(1, blocks)
         return super().choose_part_blocks(blocks)
 
-    def run(self, step: Callable[[P], S], parts: Sequence[P]) -> Iterator[S]:
+    def run(self, step: Callable[[P], S], parts: Sequence[P]) -> Generator[S, None, None]:
         if self.workers == 1 or len(parts) == 1:
-            return map(step, parts)
-        return super().run(step, parts)
+            yield from map(step, parts)
+        else:
+            yield from super().run(step, parts)
 
     def submit(self, step: bytes, part: bytes) -> Future[bytes]:
         if self.pool is None:

@@ -77,13 +77,6 @@ def digest_draws(db: duckdb.DuckDBPyConnection, run: Run) -> str:
     return content_digest(db, draws_table(run), columns)
 
 
-def sum_draw_names(db: duckdb.DuckDBPyConnection, run: Run) -> tuple[int, int]:
-    """Return the sums of both halves of the names of what a candidate draws."""
-    row = fetch_first(db, f"select sum(draw_high), sum(draw_low) from {draws_table(run)}")
-    assert row is not None
-    return int(row[0]), int(row[1])
-
-
 def store_entry(
     change: Change, run: Run, scope: LedgerScope, balance: LedgerBalance | None, kind: str
 ) -> None:

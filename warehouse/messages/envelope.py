@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, PpdmError
 from ppdm_core.model.manifest import canonical_json
 from warehouse.messages.payloads import KINDS, Payload, decode_bytes, encode_bytes
 
@@ -33,6 +33,10 @@ VERSION = 1
 SCHEME = b"ppdm message 1\n"
 MAX_MESSAGE_BYTES = 2**30
 DO_NOT_USE = "Do not use it; ask its sender, by another way than the shared folder, what was sent."
+PUT_AGAIN = (
+    "Ask its sender, by another way than the shared folder, what was sent. Remove the file, let "
+    "the sender run its command again, and then run this command again: both continue."
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,21 @@ class Message:
 
     kind: str
     payload: Payload
+
+
+class StrayFile(PpdmError):
+    """A file in the shared folder that no pinned party signed for its place.
+
+    Everybody who can write there can have put it, so that it ends no release.
+    """
+
+    kind = "bad_input"
+    exit_code = 2
+
+
+def refuse_stray(name: str, what: str, remedy: str = PUT_AGAIN) -> StrayFile:
+    """Return the error of a file that the party that it names need not have put there."""
+    return StrayFile(f"The message {name} {what}.", file=name, remedy=remedy)
 
 
 def refuse(name: str, what: str, remedy: str = DO_NOT_USE) -> BadInput:
@@ -83,16 +102,21 @@ def open_message(
 ) -> Message:
     """Return an accepted message; raise BadInput if it is not exactly the expected one.
 
-    ``expected`` is the header that it must have, whatever its kind; ``kinds`` may come here.
+    ``expected`` is the header that it must have, whatever its kind; ``kinds`` may come here. Raise
+    StrayFile if it is none that its sender signed for this place.
     """
     from cryptography.exceptions import InvalidSignature, InvalidTag
 
     header, body, signature = parse_message(name, raw)
-    check_header(name, header, expected, kinds)
+    check_place(name, header, expected)
     try:
         sender.verify(bytes.fromhex(signature), signed_text(header, body))
     except (InvalidSignature, ValueError):
-        raise refuse(name, f"was changed, or '{header.sender}' did not sign it") from None
+        raise refuse_stray(name, f"was changed, or '{header.sender}' did not sign it") from None
+    if header.kind not in kinds:
+        raise refuse(name, f"is a '{header.kind}', and a {format_kinds(kinds)} comes next")
+    if header.transcript != expected.transcript:
+        raise refuse(name, "follows other messages than those that were exchanged")
     try:
         text = make_suite().decrypt(decode_bytes(body), key, info=bind(header))
     except (InvalidTag, ValueError):
@@ -100,30 +124,27 @@ def open_message(
     return Message(header.kind, parse_payload(name, header.kind, text))
 
 
-def check_header(name: str, header: Header, expected: Header, kinds: tuple[str, ...]) -> None:
-    """Raise BadInput for the first field that is not as expected."""
+def check_place(name: str, header: Header, expected: Header) -> None:
+    """Raise StrayFile for the first field that does not belong to this place."""
     if header.version != expected.version:
-        raise refuse(
+        raise refuse_stray(
             name,
             f"has version {header.version}; this program reads version {expected.version}",
             "Install the same version of ppdm at the centre and at all sites.",
         )
     if header.dataset != expected.dataset:
-        raise refuse(name, f"is of dataset '{header.dataset}', not of '{expected.dataset}'")
+        raise refuse_stray(name, f"is of dataset '{header.dataset}', not of '{expected.dataset}'")
     if header.receiver != expected.receiver:
-        raise refuse(name, f"is for '{header.receiver}', not for '{expected.receiver}'")
+        raise refuse_stray(name, f"is for '{header.receiver}', not for '{expected.receiver}'")
     if header.sender != expected.sender:
-        raise refuse(name, f"is from '{header.sender}', not from '{expected.sender}'")
+        raise refuse_stray(name, f"is from '{header.sender}', not from '{expected.sender}'")
     if header.session != expected.session:
-        raise refuse(name, f"is of release {header.session}, not of {expected.session}")
+        raise refuse_stray(name, f"is of release {header.session}, not of {expected.session}")
     if header.roll != expected.roll:
-        raise refuse(name, "is bound to another roll of sites")
-    if header.kind not in kinds:
-        raise refuse(name, f"is a '{header.kind}', and a {format_kinds(kinds)} comes next")
+        raise refuse_stray(name, "is bound to another roll of sites")
     if header.number != expected.number:
-        raise refuse(name, f"is number {header.number}, and number {expected.number} comes next")
-    if header.transcript != expected.transcript:
-        raise refuse(name, "follows other messages than those that were exchanged")
+        what = f"is number {header.number}, and number {expected.number} comes next"
+        raise refuse_stray(name, what)
 
 
 def format_kinds(kinds: tuple[str, ...]) -> str:
@@ -147,7 +168,7 @@ def parse_message(name: str, raw: bytes) -> tuple[Header, str, str]:
     except (ValueError, TypeError, KeyError, RecursionError):
         is_sound = False
     if not is_sound:
-        raise refuse(name, "was changed: it does not have the form of a message")
+        raise refuse_stray(name, "was changed: it does not have the form of a message")
     return header, body, signature
 
 

@@ -12,21 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.manifest import canonical_json
+from warehouse.checkpoints import checkpoint
 from warehouse.home import DATASET_NAME, Home, translate_disk_errors
 from warehouse.integrity.key_files import read_key, write_atomically, write_key
+from warehouse.messages.envelope import refuse
 from warehouse.messages.roll import (
     CENTRE,
+    NUMBER_NAME,
     ROLL_NAME,
     Hello,
     Roll,
     check_hello,
+    check_number,
     check_roll,
     encode_hello,
+    encode_number,
     encode_roll,
     name_hello,
     parse_hello,
+    parse_number,
     parse_roll,
     sign_hello,
+    sign_number,
     sign_roll,
 )
 from warehouse.messages.session import Session
@@ -125,8 +132,28 @@ def exchange_folder(home: Home, dataset: str) -> Path:
 def find_session(home: Home, dataset: str) -> str:
     """Return the number of the session that is under way, or of the next one."""
     folder = exchange_folder(home, dataset)
-    ended = sorted(path.parent.name for path in folder.glob(f"*/{ENDED}"))
-    return f"{int(ended[-1]) + 1 if ended else 1:04d}"
+    begun = sorted(path.name for path in folder.glob("[0-9]" * 4))
+    if not begun:
+        return format_session(1)
+    is_ended = (folder / begun[-1] / ENDED).exists()
+    return format_session(int(begun[-1]) + is_ended)
+
+
+def format_session(number: int) -> str:
+    """Return the number of a session as text."""
+    return f"{number:04d}"
+
+
+def forget_keys(home: Home, dataset: str) -> None:
+    """Remove what a process that was killed at the end of a session left of its secrets."""
+    for path in exchange_folder(home, dataset).glob(f"*/{ENDED}"):
+        clear_secrets(path.parent)
+
+
+def clear_secrets(folder: Path) -> None:
+    """Remove the key of a session, and its working files."""
+    (folder / KEY).unlink(missing_ok=True)
+    shutil.rmtree(folder / "work", ignore_errors=True)
 
 
 def find_ended(home: Home, dataset: str, session: str) -> dict[str, Any] | None:
@@ -136,17 +163,60 @@ def find_ended(home: Home, dataset: str, session: str) -> dict[str, Any] | None:
 
 
 class Entry:
-    """The beginning of a session: the hellos and the roll, until messages can be exchanged."""
+    """The beginning of a session: the hellos and the roll, until messages can be exchanged.
+
+    The centre counts the sessions, and tells the sites the number of the next one: a site that
+    joins later, or that gave up a session alone, has not counted all of them.
+    """
 
     def __init__(self, home: Home, membership: Membership, signing: Ed25519PrivateKey) -> None:
         self.membership, self.signing = membership, signing
+        self.private = exchange_folder(home, membership.dataset)
+        self.root = Path(membership.shared)
         self.session = find_session(home, membership.dataset)
-        self.folder = exchange_folder(home, membership.dataset) / self.session
-        self.shared = SharedFolder(Path(membership.shared), membership.dataset, self.session)
+        self.has_number = membership.name == CENTRE or (self.folder / ROLL_NAME).exists()
+        forget_keys(home, membership.dataset)
+
+    @property
+    def folder(self) -> Path:
+        return self.private / self.session
+
+    @property
+    def shared(self) -> SharedFolder:
+        return SharedFolder(self.root, self.membership.dataset, self.session)
+
+    def announce(self, session: str) -> None:
+        """Tell the sites the number of the session that is under way, or of the next one."""
+        number = sign_number(self.membership.dataset, session, self.signing)
+        folder = SharedFolder(self.root, self.membership.dataset, "")
+        folder.put(NUMBER_NAME, encode_number(number), replaces=True)
+
+    def find_number(self) -> bool:
+        """Take the number of the session from the centre; return whether it is there."""
+        if self.has_number:
+            return True
+        member = self.membership
+        raw = SharedFolder(self.root, member.dataset, "").find(NUMBER_NAME)
+        if raw is None:
+            return False
+        number = parse_number(raw)
+        check_number(number, member.dataset, member.pins[CENTRE])
+        if number.session < self.session:
+            raise refuse(
+                NUMBER_NAME,
+                f"says that the centre begins release {number.session}, and this site has ended it",
+                "Ask the centre why. To begin that number again, every party removes its folder "
+                f"below private/exchanges/{member.dataset}, and one below {member.dataset} of the "
+                "shared folder.",
+            )
+        self.session, self.has_number = number.session, True
+        return True
 
     def say_hello(self) -> Hello:
         """Put the hello of this party into the shared folder; it is made once."""
         path = self.folder / name_hello(self.membership.name)
+        if self.membership.name == CENTRE and not (self.folder / ROLL_NAME).exists():
+            self.announce(self.session)
         if not path.exists():
             with translate_disk_errors(path):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -189,6 +259,8 @@ class Entry:
 
     def accept_roll(self, terms: Mapping[str, Any]) -> Session | None:
         """Check the roll of the centre and begin; None if it is not there yet."""
+        if not self.find_number():
+            return None
         path = self.folder / ROLL_NAME
         if self.find_hello(CENTRE) is None and not path.exists():
             return None
@@ -203,12 +275,16 @@ class Entry:
                 write_atomically(path, raw.decode())
         return self._begin(roll)
 
+    def announce_next(self) -> None:
+        """Tell the sites that the next session is another one, before this one ends for them."""
+        self.announce(format_session(int(self.session) + 1))
+
     def end(self, outcome: Mapping[str, Any]) -> None:
         """Record the end, and forget the key that decrypts the messages of this session."""
         with translate_disk_errors(self.folder):
             write_atomically(self.folder / ENDED, canonical_json(dict(outcome)))
-            (self.folder / KEY).unlink(missing_ok=True)
-            shutil.rmtree(self.folder / "work", ignore_errors=True)
+            checkpoint("end recorded")
+            clear_secrets(self.folder)
 
     def _begin(self, roll: Roll) -> Session:
         name = self.membership.name

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]  # 32 bytes
 Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]  # an Ed25519 signature
 Share = Annotated[float, Field(ge=0, le=1)]
+Variance = Annotated[float, Field(ge=0)]
 Outcome = Literal["PASS", "REVIEW", "FAIL"]
+
+
+def check_rectangular(rows: list[list[float]]) -> list[list[float]]:
+    """Return the rows of a matrix; raise ValueError if they differ in length."""
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("The rows differ in length.")
+    return rows
+
+
+Matrix = Annotated[list[list[float]], AfterValidator(check_rectangular)]
 
 
 class Payload(BaseModel):
@@ -53,17 +64,17 @@ class MaskedSums(Payload):
 class Basis(Payload):
     """The loadings, and the mean in steps of a sixty-fourth of a column's width."""
 
-    loadings: list[list[float]]
+    loadings: Matrix
     mean: list[float]
 
 
 class SharedFit(Payload):
     """What all sites use in place of a fit of their own."""
 
-    loadings: list[list[float]]
-    variances: list[float]
+    loadings: Matrix
+    variances: list[Variance]
     ranges: list[tuple[float, float]]
-    dropped_variance: float
+    dropped_variance: Variance
 
 
 class Roster(Payload):
@@ -101,11 +112,21 @@ class SiteRows(Payload):
 class ClassifierModel(Payload):
     """A naive Bayes classifier that the centre trained on the rows of the first sites."""
 
-    sites: int
-    classes: list[int]  # codes of the label
-    priors: list[float]
-    means: list[list[float]]
-    variances: list[list[float]]
+    sites: Annotated[int, Field(ge=1)]
+    classes: list[Annotated[int, Field(ge=0, lt=2**31)]]  # codes of the label
+    priors: list[Annotated[float, Field(gt=0, le=1)]]
+    means: Matrix  # (classes, columns)
+    variances: Annotated[
+        list[list[Annotated[float, Field(gt=0)]]], AfterValidator(check_rectangular)
+    ]
+
+    @model_validator(mode="after")
+    def check_lengths(self) -> Self:
+        """Check that everything is given once for each class."""
+        parts = (self.priors, self.means, self.variances)
+        if not self.classes or any(len(part) != len(self.classes) for part in parts):
+            raise ValueError("The parts are of different numbers of classes.")
+        return self
 
 
 class Pool(Payload):

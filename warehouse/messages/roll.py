@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 CENTRE = "centre"  # the name of the centre; no site may have it
 HELLO = b"ppdm hello 1\n"
 ROLL = b"ppdm roll 1\n"
+NUMBER = b"ppdm session 1\n"
 ROLL_NAME = "roll.json"
+NUMBER_NAME = "session.json"
 PARTITION, COLUMNS = "partition", "columns"  # a term: each party has other columns
 COMPARE = "Compare the fingerprints with all parties by telephone, and join again."
 
@@ -63,6 +66,17 @@ class Hello:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
         return X25519PublicKey.from_public_bytes(bytes.fromhex(self.exchange))
+
+
+@dataclass(frozen=True)
+class SessionNumber:
+    """The number of the next release of a dataset, or of the one under way, by the centre."""
+
+    version: int
+    dataset: str
+    session: str
+    public: str  # the centre's Ed25519 key
+    ed25519: str  # signature of all other fields
 
 
 @dataclass(frozen=True)
@@ -105,6 +119,13 @@ def sign_hello(
     return Hello(**body, public=signature.public, ed25519=signature.ed25519)  # type: ignore[arg-type]
 
 
+def sign_number(dataset: str, session: str, key: Ed25519PrivateKey) -> SessionNumber:
+    """Return the signed number of a release."""
+    body: dict[str, Any] = {"version": VERSION, "dataset": dataset, "session": session}
+    signature = sign_statement(NUMBER, body, key)
+    return SessionNumber(**body, public=signature.public, ed25519=signature.ed25519)
+
+
 def sign_roll(terms: Mapping[str, Any], parties: tuple[Hello, ...], key: Ed25519PrivateKey) -> Roll:
     """Return the roll of these parties, signed by the first of them."""
     first = parties[0]
@@ -129,6 +150,11 @@ def encode_hello(hello: Hello) -> bytes:
     return f"{canonical_json(asdict(hello))}\n".encode()
 
 
+def encode_number(number: SessionNumber) -> bytes:
+    """Return the only bytes of the number of a release."""
+    return f"{canonical_json(asdict(number))}\n".encode()
+
+
 def encode_roll(roll: Roll) -> bytes:
     """Return the only bytes of a roll."""
     return f"{canonical_json({**body_of(roll), 'ed25519': roll.ed25519})}\n".encode()
@@ -138,12 +164,52 @@ def parse_hello(name: str, raw: bytes) -> Hello:
     """Return the hello in a file; refuse one that is not in canonical form."""
     try:
         hello = Hello(**json.loads(raw))
-        is_sound = encode_hello(hello) == raw and len(bytes.fromhex(hello.exchange)) == 32
+        is_sound = encode_hello(hello) == raw and has_form(hello)
     except (ValueError, TypeError, RecursionError):
         is_sound = False
     if not is_sound:
         raise refuse(name, "was changed: it does not have the form of a hello")
     return hello
+
+
+def parse_number(raw: bytes) -> SessionNumber:
+    """Return the number of a release in a file; refuse one that is not in canonical form."""
+    try:
+        number = SessionNumber(**json.loads(raw))
+        is_sound = encode_number(number) == raw
+        is_sound = is_sound and re.fullmatch("[0-9]{4}", number.session) is not None
+    except (ValueError, TypeError, RecursionError):
+        is_sound = False
+    if not is_sound:
+        raise refuse(NUMBER_NAME, "was changed: it does not have the form of a number")
+    return number
+
+
+def check_number(number: SessionNumber, dataset: str, pinned: str) -> None:
+    """Raise BadInput unless the number of a release is that of the pinned centre."""
+    check_version(NUMBER_NAME, number.version)
+    if number.dataset != dataset:
+        raise refuse(NUMBER_NAME, f"is of {number.dataset}, not of {dataset}")
+    signature = Signature(number.public, number.ed25519)
+    if signature.key != pinned:
+        raise refuse(
+            NUMBER_NAME,
+            f"has the key {signature.key} of '{CENTRE}', and {pinned} is pinned",
+            COMPARE,
+        )
+    body = asdict(number)
+    del body["public"], body["ed25519"]
+    if not is_signed(NUMBER, body, signature):
+        raise refuse(NUMBER_NAME, f"was changed, or '{CENTRE}' did not sign it")
+
+
+def has_form(hello: Hello) -> bool:
+    """Return whether the fields of a hello have their types, and its keys their lengths."""
+    texts = [value for name, value in asdict(hello).items() if name != "version"]
+    is_sound = isinstance(hello.version, int) and all(isinstance(text, str) for text in texts)
+    return is_sound and all(
+        re.fullmatch("[0-9a-f]{64}", key) is not None for key in (hello.exchange, hello.public)
+    )
 
 
 def parse_roll(raw: bytes) -> Roll:
@@ -152,8 +218,9 @@ def parse_roll(raw: bytes) -> Roll:
         found: dict[str, Any] = json.loads(raw)
         parties = tuple(Hello(**party) for party in found.pop("parties"))
         roll = Roll(**found, parties=parties)
-        is_sound = encode_roll(roll) == raw and len(parties) > 0
-        is_sound = is_sound and all("name" in column for column in roll.terms["columns"])
+        is_sound = encode_roll(roll) == raw and len(parties) > 0 and all(map(has_form, parties))
+        columns = roll.terms["columns"]
+        is_sound = is_sound and all(isinstance(column["name"], str) for column in columns)
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
         is_sound = False
     if not is_sound:
@@ -178,6 +245,19 @@ def check_hello(
     del body["public"], body["ed25519"]
     if not is_signed(HELLO, body, hello.signature):
         raise refuse(file, f"was changed, or '{name}' did not sign it")
+    if not can_exchange(hello):
+        raise refuse(file, f"has an X25519 key of '{name}' that shares no secret")
+
+
+def can_exchange(hello: Hello) -> bool:
+    """Return whether the X25519 key of a party is none of the few that give no secret."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    try:
+        X25519PrivateKey.generate().exchange(hello.encryption_key())
+    except ValueError:
+        return False
+    return True
 
 
 def check_roll(roll: Roll, pins: Mapping[str, str], me: Hello, terms: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ppdm_core.model.errors import BadInput, MachineTrouble
 from warehouse.home import sync, translate_disk_errors
-from warehouse.messages.envelope import MAX_MESSAGE_BYTES, refuse
+from warehouse.messages.envelope import MAX_MESSAGE_BYTES, refuse_stray
 
 MOUNT = "Mount it, and run the same command again: it continues."
 
@@ -25,14 +25,17 @@ class SharedFolder:
     def folder(self) -> Path:
         return self.root / self.dataset / self.session
 
-    def put(self, name: str, raw: bytes) -> None:
-        """Write a file all or nothing; the same bytes may be there already, others may not."""
+    def put(self, name: str, raw: bytes, *, replaces: bool = False) -> None:
+        """Write a file all or nothing; the same bytes may be there already.
+
+        Others may not, unless the file ``replaces`` them.
+        """
         self.check()
         found = self.find(name)
         if found == raw:
             return
-        if found is not None:
-            raise refuse(name, "is in the shared folder already, with another content")
+        if found is not None and not replaces:
+            raise refuse_stray(name, "is in the shared folder already, with another content")
         draft = self.folder / f".{name}.{os.getpid()}.tmp"
         with translate_disk_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -52,9 +55,9 @@ class SharedFolder:
         path = self.folder / name
         try:
             if path.is_symlink() or (path.exists() and not path.is_file()):
-                raise refuse(name, "is a link or a folder")
+                raise refuse_stray(name, "is a link or a folder")
             if path.stat().st_size > MAX_MESSAGE_BYTES:
-                raise refuse(name, f"is larger than {MAX_MESSAGE_BYTES >> 20:,} MB")
+                raise refuse_stray(name, f"is larger than {MAX_MESSAGE_BYTES >> 20:,} MB")
             return path.read_bytes()
         except FileNotFoundError:
             return None

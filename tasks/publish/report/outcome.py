@@ -133,9 +133,9 @@ def list_refused_steps(
 def list_tune_steps(summary: Summary, tune: TuneResult | None) -> list[Step]:
     """Return what the last tune says of the limits that were not kept: what they need and cost.
 
-    A limit that has another value since then is left out.
+    A limit that has another value since then is left out, and so is a tune of other records.
     """
-    if tune is None:
+    if tune is None or not is_of_same_records(summary, tune):
         text = "What each limit costs, on draws that no verdict uses, says a tune:"
         return [Step(text, "ppdm tune FILE")]
     limits = summary.settings.policy.limits if summary.settings else {}
@@ -158,6 +158,12 @@ def list_tune_steps(summary: Summary, tune: TuneResult | None) -> list[Step]:
         text = f"{tune.name} was made under other limits. To search under these limits:"
         steps.append(Step(text, "ppdm tune FILE"))
     return steps
+
+
+def is_of_same_records(summary: Summary, tune: TuneResult) -> bool:
+    """Return whether a tune was made on the records of a release."""
+    is_same = tune.source == summary.run.source_digest
+    return is_same or (summary.validated is not None and tune.data == summary.validated.data)
 
 
 def list_waiting_steps(summary: Summary) -> tuple[Step, ...]:

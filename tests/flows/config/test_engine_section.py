@@ -36,6 +36,12 @@ def test_engine_spec_nothing_given_is_local():
         ({**CLUSTER, "address": "tcp://a:1"}, "must be tls://HOST:PORT. Got 'tcp://a:1'."),
         ({**CLUSTER, "address": "tls://a:x"}, "must be tls://HOST:PORT."),
         ({**CLUSTER, "secret": ""}, "The engine 'dask' needs 'secret' in [engine]."),
+        (
+            {**CLUSTER, "folder": "s3://bucket/parts"},
+            "The 'folder' key of [engine] is a URL; parts need a folder of the machines. "
+            "Mount it on all of them, and name the path.",
+        ),
+        ({"kind": "dask", "folder": "file:///mnt"}, "The 'folder' key of [engine] is a URL"),
         ({"kind": "dask", "ca": "x"}, "The 'ca' key of [engine] needs an 'address'."),
     ],
 )

@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ppdm.cli.doctor import examine_home
 from ppdm.cli.down import stop_services
 from ppdm.cli.result import CommandResult
+from ppdm.services import cluster
+from ppdm.services.cluster import ClusterRecord
 from ppdm.services.processes import ServerProcess, write_record
 from ppdm_core.model.errors import BadInput
 from tests.support.contexts import read_noise, start_run
 from warehouse.database import Store, list_runs
-from warehouse.home import Home
+from warehouse.home import CLUSTER_RECORD, Home
 from warehouse.integrity.dataset_key import (
     backup_key,
     dataset_key_path,
@@ -23,6 +28,8 @@ from warehouse.integrity.dataset_key import (
 )
 from warehouse.locks import hold
 from warehouse.stages import Stage
+
+RESTART = "ppdm cluster down, then ppdm cluster up"
 
 
 @pytest.fixture
@@ -74,6 +81,47 @@ def test_doctor_dead_server_reported_until_down(home: Home) -> None:
     assert f"has died (pid {gone.pid})" in result.text
     assert stop_services(home.root, now=False).payload["stopped"] == []
     assert list_remedies(examine_home(home.root)) == []
+
+
+@pytest.mark.parametrize(
+    ("dead", "text", "remedies"),
+    [
+        ((), "tls://127.0.0.1:1, 2 workers", []),
+        (("scheduler",), "its scheduler has died", [RESTART]),
+        (("two",), "1 of 2 workers have died", [RESTART]),
+    ],
+)
+def test_doctor_cluster_shown(
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    dead: tuple[str, ...],
+    text: str,
+    remedies: list[str],
+) -> None:
+    pids = {"scheduler": 11, "one": 12, "two": 13}
+    record = ClusterRecord("tls://127.0.0.1:1", 11, (12, 13))
+    home.cluster.mkdir()
+    (home.cluster / CLUSTER_RECORD).write_text(json.dumps(asdict(record)))
+    living = {pid for name, pid in pids.items() if name not in dead}
+    monkeypatch.setattr(
+        cluster, "find_process", lambda pid: [SimpleNamespace(pid=pid)] if pid in living else []
+    )
+    result = examine_home(home.root)
+    assert list_remedies(result) == remedies
+    assert result.exit_code == (5 if remedies else 0)
+    assert text in " ".join(result.text.split())
+
+
+def test_doctor_record_of_other_processes_cluster_died(home: Home) -> None:
+    """The numbers of dead processes may be those of others by now."""
+    record = ClusterRecord("tls://127.0.0.1:1", os.getpid(), (os.getppid(),))
+    home.cluster.mkdir()
+    (home.cluster / CLUSTER_RECORD).write_text(json.dumps(asdict(record)))
+    assert list_remedies(examine_home(home.root)) == [RESTART]
+
+
+def test_doctor_no_cluster_no_remark(home: Home) -> None:
+    assert "cluster" not in [each["about"] for each in examine_home(home.root).payload["remarks"]]
 
 
 def test_doctor_held_lock_names_holder(home: Home) -> None:

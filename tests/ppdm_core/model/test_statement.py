@@ -1,4 +1,4 @@
-"""Signed approvals in manifests."""
+"""Signed approvals, and signed verdicts of sites, in manifests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import key_fingerprint
-from ppdm_core.model.statement import DECISION, check_approvals, compute_fingerprint, sign_statement
+from ppdm_core.model.statement import (
+    DECISION,
+    SITE_VERDICT,
+    check_approvals,
+    check_site_verdicts,
+    compute_fingerprint,
+    sign_statement,
+)
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SOURCE = PurePath("manifest.json")
@@ -83,3 +90,56 @@ def test_check_approvals_altered_or_incomplete_refused() -> None:
 
 def test_compute_fingerprint_text_that_is_no_key_empty() -> None:
     assert compute_fingerprint("no key") == ""
+
+
+def make_pool_manifest(**changes: str) -> dict[str, Any]:
+    """Return the manifest of a pool of two sites; the second one signed these changes."""
+    verdicts = []
+    for number in (1, 2):
+        key = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
+        statement = {
+            "dataset": "ward",
+            "roll": "r",
+            "manifest": f"m{number}",
+            "pool": "d",
+            "outcome": "PASS",
+            **(changes if number == 2 else {}),
+        }
+        found = sign_statement(SITE_VERDICT, statement, key)
+        signed = {"statement": statement, "public": found.public, "ed25519": found.ed25519}
+        verdicts.append({"manifest": f"m{number}", "outcome": "PASS", "signed": signed})
+    return {
+        "dataset": "ward",
+        "files": {"data.parquet": {"sha256": "d"}},
+        "sites": {"roll": "r", "count": 2, "verdicts": verdicts},
+    }
+
+
+def test_check_site_verdicts_sound_ones_accepted() -> None:
+    check_site_verdicts(SOURCE, make_pool_manifest())
+    check_site_verdicts(SOURCE, {"dataset": "ward"})  # of one steward
+
+
+@pytest.mark.parametrize("name", ["dataset", "roll", "manifest", "pool", "outcome"])
+def test_check_site_verdicts_signed_about_something_else_refused(name: str) -> None:
+    with pytest.raises(Refused, match="a verdict that its site did not sign for this pool"):
+        check_site_verdicts(SOURCE, make_pool_manifest(**{name: "other"}))
+
+
+def test_check_site_verdicts_altered_or_incomplete_refused() -> None:
+    sites = make_pool_manifest()["sites"]
+    first, second = sites["verdicts"]
+    altered = copy.deepcopy(second)
+    altered["signed"]["statement"]["figures"] = []
+    for changed in (
+        {**sites, "verdicts": [first, altered]},
+        {**sites, "verdicts": [first, first]},
+        {**sites, "verdicts": [first]},
+        {**sites, "verdicts": [first, {}]},
+        {**sites, "verdicts": None},
+        {**sites, "count": 0, "verdicts": []},
+        {},
+        [],
+    ):
+        with pytest.raises(Refused, match="a verdict that its site did not sign for this pool"):
+            check_site_verdicts(SOURCE, {**make_pool_manifest(), "sites": changed})

@@ -11,6 +11,7 @@ from ppdm_core.tuning.utility import (
     check_applies,
     choose_default,
     list_utilities,
+    normalize,
     parse_utilities,
 )
 from tests.ppdm_core.tuning.trials import make_accuracy, make_score
@@ -36,6 +37,18 @@ def test_compute_less_is_better_share_grows_as_the_error_falls():
     assert figure is not None
     assert math.isclose(figure.share, 0.75)
     assert figure.low < figure.share < figure.high
+
+
+@pytest.mark.parametrize("original", [0.74, 0.75, 0.7501, 0.9])
+@pytest.mark.parametrize("name", ["best_accuracy", "correlation_error"])
+def test_normalize_better_values_larger_shares_whatever_the_original(name: str, original: float):
+    better = METRICS[name].better
+    scores = [
+        make_score(name, value, kind="utility", better=better, baseline=0.75, original=original)
+        for value in (0.6, 0.75, 0.76, 0.9)
+    ]
+    shares = [normalize(score)[0] for score in scores]
+    assert shares == sorted(set(shares), reverse=better == "down")
 
 
 def test_compute_weights_mean_of_shares():

@@ -77,27 +77,42 @@ def make_file(n: int = 30, seed: int = 0, **columns: Any) -> bytes:
     return out.getvalue()
 
 
+def make_twice(name: str) -> bytes:
+    """Return released rows with a column twice."""
+    out = io.BytesIO()
+    X, moods = pa.array([0.5] * 30), pa.array([CLASSES[0]] * 30)
+    pq.write_table(pa.table([X, X, moods], names=[name, name, "mood"]), out)
+    return out.getvalue()
+
+
+PUBLIC: dict[str, Any] = {
+    "method": "kde_resample",
+    "space": "original",
+    "columns": ["x", "y"],
+    "facts": {},
+}
+GUARANTEE: dict[str, Any] = {
+    "kind": "empirical",
+    "ln_component": "inf",
+    "ln_attribute": "inf",
+    "ln_record": "inf",
+    "assumptions": ["none"],
+    "without_bound": ["kde_resample"],
+}
+
+
 def make_manifest(data: bytes, n: int, **changes: Any) -> dict[str, Any]:
-    public = {"method": "kde_resample", "space": "original", "columns": ["x", "y"], "facts": {}}
-    guarantee = {
-        "kind": "empirical",
-        "ln_component": "inf",
-        "ln_attribute": "inf",
-        "ln_record": "inf",
-        "assumptions": ["none"],
-        "without_bound": ["kde_resample"],
-    }
     return {
         "dataset": "ward",
         "release_id": "ward-0001",
         "method": "kde_resample",
         "parameters": {"bandwidth": "corrected"},
-        "public": public,
+        "public": PUBLIC,
         "features": ["x", "y"],
         "scaling": {"kind": "minmax"},
         "label": "mood",
         "noise": {"scheme": "s"},
-        "guarantee": guarantee,
+        "guarantee": GUARANTEE,
         "verdict": {"outcome": "PASS"},
         "rows": n,
         "files": {"data.parquet": {"sha256": hashlib.sha256(data).hexdigest()}},
@@ -157,14 +172,7 @@ BAD_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "refused": ({"verdict": {"outcome": "FAIL"}}, "no verdict that allows"),
     "another scaling": ({"scaling": {"kind": "none"}}, "differ in 'scaling'"),
     "other facts": (
-        {
-            "public": {
-                "method": "kde_resample",
-                "space": "original",
-                "columns": ["x", "y"],
-                "facts": {"kernel": "another"},
-            }
-        },
+        {"public": {**PUBLIC, "facts": {"kernel": "another"}}},
         "differ in 'public'",
     ),
     "no Parquet": ({"data": b"text"}, "are no Parquet file"),
@@ -172,6 +180,44 @@ BAD_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"data": make_file(y=pa.array(["1"] * 30))}, "not numeric"),
     "not a number": ({"data": make_file(y=pa.array([float("nan")] * 30))}, "not numbers"),
     "label": ({"data": make_file(mood=pa.array(["angry"] * 30))}, "label that the roll does not"),
+    "label of parts": (
+        {"data": make_file(mood=pa.array([{"a": 1}] * 30))},
+        "label that the roll does not",
+    ),
+    "label that is no text": (
+        {"data": make_file(mood=pa.array([b"\xff"] * 30))},
+        "label that the roll does not",
+    ),
+    "no label": (
+        {"data": make_file(mood=pa.array([None] * 30, pa.string()))},
+        "label that the roll does not",
+    ),
+    "a column twice": (
+        {"public": {**PUBLIC, "columns": ["x", "x"]}, "data": make_twice("x")},
+        "are no Parquet file",
+    ),
+    "number missing": ({"data": make_file(y=pa.array([None] * 30, pa.float64()))}, "not numbers"),
+    **{
+        f"manifest with {name} {value}": ({name: value}, "without the fields of a release")
+        for name, value in (
+            ("verdict", {}),
+            ("verdict", None),
+            ("parameters", None),
+            ("public", {}),
+            ("public", {**PUBLIC, "columns": []}),
+            ("public", {**PUBLIC, "space": "another"}),
+            ("public", {**PUBLIC, "grid": "wide"}),
+            ("public", {**PUBLIC, "further": 1}),
+            ("public", {**PUBLIC, "facts": 1}),
+            ("guarantee", {}),
+            ("guarantee", {**GUARANTEE, "kind": "none"}),
+            ("guarantee", {**GUARANTEE, "ln_record": "small"}),
+            ("guarantee", {**GUARANTEE, "ln_record": "nan"}),
+            ("scaling", {}),
+            ("files", {"data.parquet": "f"}),
+        )
+    },
+    "manifest without the file": ({"files": {}}, "are not those that its manifest describes"),
 }
 
 
@@ -183,6 +229,17 @@ def test_collect_parts_bad_rows_refused(exchanged: Exchanged, context: ReleaseCo
         exchanged.send_rows(site, **(dict(changes) if site == "north" else {}))
     with pytest.raises(PpdmError, match=words):
         collect(exchanged, context)
+
+
+def test_collect_parts_own_waivers_of_the_parties_accepted(
+    exchanged: Exchanged, context: ReleaseContext
+):
+    """Who waived a second fit, and why, is each party's own."""
+    bandwidth = context.parameters
+    for site in exchanged.parties.sites:
+        exchanged.send_rows(site, parameters={**bandwidth, "refit_waiver": f"DPO of {site}"})
+    waived = replace(context, parameters={**bandwidth, "refit_waiver": "DPO of the centre"})
+    assert len(collect(exchanged, waived)) == 3
 
 
 def test_collect_parts_refused_by_the_gate_of_a_site(exchanged: Exchanged, context: ReleaseContext):
@@ -359,9 +416,16 @@ def test_models_of_more_sites_are_measured_on_test_rows(
     lines += ["0.2,0.5,tense", "0.8,0.5,calm"]
     path = tmp_path / "test.csv"
     path.write_text("\n".join(["x,y,mood", *lines]) + "\n")
-    assert measure_model_errors(str(path), context, models) == [0.05, 0.05, 0.05]  # 2 of 42
+    assert measure_model_errors(str(path), context, models, 3) == [0.05, 0.05, 0.05]  # 2 of 42
     found = predict(models[0], np.array([[0.1, 0.5], [0.9, 0.5]]))
     assert found.tolist() == [0, 1]
+    with pytest.raises(BadInput, match="other classifiers than one per site"):
+        measure_model_errors(str(path), context, [*models, models[0]], 3)
+    wide = models[0].model_copy(update={"means": [[0.0], [1.0]]})
+    with pytest.raises(BadInput, match="a classifier of other columns"):
+        predict(wide, np.zeros((1, 2)))
+    far = models[0].model_copy(update={"means": [[1e300, 0.5], [0.5, 0.5]]})
+    assert predict(far, np.array([[0.1, 0.5]])).tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -371,7 +435,7 @@ def test_test_rows_bad_file_refused(context: ReleaseContext, tmp_path: Path, tex
     path = tmp_path / "test.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=r"test\.csv"):
-        measure_model_errors(str(path), context, [])
+        measure_model_errors(str(path), context, [], 0)
 
 
 def test_parse_table_returns_codes_and_digest(context: ReleaseContext):

@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import sign
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed, sign_statement
@@ -24,6 +27,8 @@ from tasks.publish.report.render import render_report
 from tasks.sites.exchange import StillWaiting
 from tests.support.common_release import CommonRelease
 from tests.support.small_release import CLASSES, FEATURES
+from warehouse import checkpoints
+from warehouse.integrity.home_key import home_key
 from warehouse.json_codec import to_json
 from warehouse.messages.payloads import End, Pool, SiteRows, SiteVerdict
 from warehouse.messages.roll import CENTRE
@@ -102,8 +107,11 @@ def run_centre(release: CommonRelease) -> Stage | None:
         return None
 
 
-def exchange_all(release: CommonRelease, outcome: str) -> Stage | None:
-    """Let all sites send rows and verdicts; the verdict of the north is ``outcome``."""
+def exchange_all(release: CommonRelease, outcome: str, ends: bool = True) -> Stage | None:
+    """Let all sites send rows and verdicts; the verdict of the north is ``outcome``.
+
+    The centre then ends the release, unless it is left to the test.
+    """
     for name in (CENTRE, *release.sites, CENTRE):
         try:
             release.enter(name)
@@ -123,7 +131,56 @@ def exchange_all(release: CommonRelease, outcome: str) -> Stage | None:
         assert [model.sites for model in pool.models] == [1, 2, 3]
         verdict = make_verdict(session, rows, pool, outcome if site == "north" else "PASS")
         session.send(CENTRE, "verdict", lambda verdict=verdict: verdict)
-    return run_centre(release)
+    return run_centre(release) if ends else None
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+@pytest.fixture
+def kill(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Let the process die when it comes to a checkpoint for the n-th time."""
+
+    def prepare(point: str, count: int) -> None:
+        met = 0
+
+        def listen(name: str) -> None:
+            nonlocal met
+            met += name == point
+            if name == point and met == count:
+                raise Killed
+
+        monkeypatch.setattr(checkpoints, "LISTENERS", [listen])
+
+    return prepare
+
+
+def test_publish_pool_centre_killed_at_the_end_sends_it_to_all_sites(
+    tmp_path: Path, kill: Callable[[str, int], None]
+):
+    release = CommonRelease(tmp_path / "x")
+    exchange_all(release, "PASS", ends=False)
+    folder = Path(release.contexts[CENTRE].home) / "private" / "exchanges" / "ward" / "0001"
+    sent: dict[str, bytes] = {}
+    sites = len(release.sites)
+    # The pool is sent to every site again, and then the end.
+    points = [("message sent", sites + k) for k in range(1, sites + 1)]
+    for point, count in [*points, ("end recorded", 1)]:
+        kill(point, count)
+        with pytest.raises(Killed):
+            release.run_centre()
+        assert (folder / "exchange.key").exists()
+        assert (folder / "ended.json").exists() == (point == "end recorded")
+        for path in release.shared.rglob("*.msg"):
+            raw = path.read_bytes()
+            assert sent.setdefault(path.name, raw) == raw
+    kill("nothing", 1)
+    assert len([name for name in sent if name.startswith("003-centre-")]) == sites
+    assert verify(find_folder(release) / "0001").manifest["rows"] == 3 * N
+    with pytest.raises(StillWaiting):  # for the hellos of the next release
+        release.enter(CENTRE)
+    assert not (folder / "exchange.key").exists()
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +214,23 @@ def test_publish_pool_manifest_names_manifests_and_signed_verdicts(published: Co
         assert signed["statement"]["manifest"] == entry["manifest"]
         assert signed["statement"]["pool"] == manifest["files"]["data.parquet"]["sha256"]
     assert not any(re.search(rf"\b{site}\b", json.dumps(manifest)) for site in published.sites)
+
+
+def test_verify_pool_with_a_verdict_on_another_pool_refused(
+    published: CommonRelease, tmp_path: Path
+):
+    """The centre signs a manifest with another outcome than a site did."""
+    folder = shutil.copytree(find_folder(published) / "0001", tmp_path / "0001")
+    manifest = verify(folder).manifest
+    body = {name: each for name, each in manifest.items() if name not in ("digest", "signature")}
+    with published.contexts[CENTRE].open_store().transaction("tests") as db:
+        key = home_key(db).signing()
+    (folder / "manifest.json").write_bytes(sign(body, key))
+    verify(folder, key.public_key())
+    body["sites"]["verdicts"][1]["signed"]["statement"]["outcome"] = "FAIL"
+    (folder / "manifest.json").write_bytes(sign(body, key))
+    with pytest.raises(Refused, match="a verdict that its site did not sign for this pool"):
+        verify(folder, key.public_key())
 
 
 def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonRelease):

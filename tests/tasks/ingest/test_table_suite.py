@@ -255,7 +255,7 @@ ADDED = {  # the values of x are 5, 6, 7 and 8.5; one of the four notes is empty
 }
 
 
-# Great Expectations mixes up several quantiles of one column.
+# The suite has all quantiles of a column in one expectation.
 QUANTILES = tuple(name for name, (each, _) in ADDED.items() if each.quantile_ranges)
 ONE_BY_ONE = ("mostly more", "more rows", "same as a built-in one", *QUANTILES)
 
@@ -289,6 +289,22 @@ def test_added_expectations_all_at_once_same_verdicts(tmp_path: Path) -> None:
     for expectation in (each for each, passes in cases if not passes):
         with pytest.raises(BadInput, match=expectation.type):
             check_expectations([expectation], [False], file="t.csv")
+
+
+@pytest.mark.parametrize(
+    ("pair", "passes"),
+    [
+        (("median", "largest"), True),
+        (("smallest", "larger median"), False),
+        (("largest is less", "median"), False),
+        (("median", "smaller median"), False),
+    ],
+)
+def test_suite_two_quantile_expectations_of_a_column_same_verdict(
+    tmp_path: Path, pair: tuple[str, str], passes: bool
+) -> None:
+    error, _ = compare(tmp_path, GOOD, added=[ADDED[name][0] for name in pair])
+    assert (error is None) == passes
 
 
 def make_key(kind: str, arguments: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids
+from tasks.judge.earlier_tables import judge_earlier_refusals, judge_record_ids, judge_tunes
 from tests.support.compared_tables import (
     ID,
     ComparedTables,
@@ -22,6 +22,7 @@ from tests.support.compared_tables import (
 from warehouse.clock import now
 from warehouse.database import Run, move_run
 from warehouse.stages import Stage
+from warehouse.tunes import Records, record_begin
 
 PEOPLE = number_people(40, columns=4)
 REFUSED = ("FAIL", Stage.REFUSED)
@@ -54,6 +55,17 @@ def test_judge_same_settings_after_refusal_review(home: ComparedTables) -> None:
     run = home.add(PEOPLE, source=first.source_digest).run
     same = replace(run, file_digest=first.file_digest)
     assert judge(home, same) == "REVIEW"
+
+
+@pytest.mark.parametrize("dataset", ["people", "renamed"])
+def test_judge_tunes_forbidden_review(home: ComparedTables, dataset: str) -> None:
+    run = home.add(PEOPLE, dataset).run
+    assert judge_tunes(home.db, run, "data", may_tune=False) == ()
+    records = Records("other keys", run.source_digest)
+    record_begin(home.db, "people", "plan", records, ("a", "b"), {})
+    (finding,) = judge_tunes(home.db, run, "data", may_tune=False)
+    assert (finding.outcome, finding.observed) == ("REVIEW", "2 tried")
+    assert judge_tunes(home.db, run, "data", may_tune=True) == ()
 
 
 def test_judge_other_data_after_refusal_no_finding(home: ComparedTables) -> None:
@@ -174,7 +186,7 @@ def release_weekly(home: ComparedTables, weeks: int, refused: int) -> tuple[int,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weeks", [8, pytest.param(52, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("weeks", [8, 52])
 def test_judge_weekly_releases_one_refusal_one_approval(home: ComparedTables, weeks: int) -> None:
     approvals, added = release_weekly(home, weeks, refused=3)
     assert approvals == 1

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,17 +25,13 @@ from tasks.sanitize.task import draw_candidate
 from tests.support.contexts import make_context, open_run, write_unchecked
 from tests.support.tables import KEY as DATASET_KEY
 from tests.support.tables import LABEL, adapt_columns, fit_sanitizer, make_table, scale_rows
-from warehouse.clock import now
 from warehouse.columns import Column
-from warehouse.database import Run
-from warehouse.ledger.entries import store_draws
 from warehouse.ordered_parts import ORDER
-from warehouse.sanitized_tables import create_table, write_candidate
+from warehouse.sanitized_tables import write_candidate
 from warehouse.sql import KEY, ROW
 from warehouse.stage_facts import SanitizedFacts, read_facts
 from warehouse.tables import candidate_table
 
-RUN = Run("people-0001", "people", 1, "s", "f", "c", "validated", 1, None, now())
 METHODS: dict[str, dict[str, Any]] = {
     "additive_noise": {"b": 0.5},
     "pca_laplace": {"components": 2, "b": 0.5, "basis": "private"},
@@ -59,15 +54,12 @@ def release_bytes(
     label = Column("label", "label", "categorical", categories=LABEL.categories)
     path = folder / "candidate"
     path.unlink(missing_ok=True)
-    with duckdb.connect() as db:
-        db.execute("create schema sanitized")
-        store_draws(db, RUN, list_draws(X, candidate, sanitizer, noise, fitted, None))
-        content = digest_content(db, RUN, X, noise)  # type: ignore[arg-type]
-        stream = stream_released_rows(candidate, noise, label, None, content)
-        create_table(db, candidate_table(RUN), stream)
-        write_candidate(db, RUN, (*candidate.public.names, "label"), path, folder)
-        ranks = db.execute(f"select {ORDER} from {candidate_table(RUN)}").fetchnumpy()[ORDER]
-    return path.read_bytes(), ranks
+    draws = list_draws(X, candidate, sanitizer, noise, fitted, None)
+    content = digest_content(draws, X, noise)
+    rows = stream_released_rows(candidate, noise, label, None, content).read_all()
+    columns = (*candidate.public.names, "label")
+    write_candidate(rows.to_reader(), len(rows), columns, path, folder)
+    return path.read_bytes(), rows[ORDER].to_numpy()
 
 
 def select(rows: ArrayRows, order: Any) -> ArrayRows:
@@ -144,10 +136,7 @@ def test_write_candidate_equal_ranks_order_of_keys(tmp_path: Path) -> None:
             }
         )
         path = tmp_path / f"{order.start}.parquet"
-        with duckdb.connect() as db:
-            db.execute("create schema sanitized")
-            create_table(db, candidate_table(RUN), table)
-            write_candidate(db, RUN, ("x",), path, tmp_path)
+        write_candidate(table.to_reader(), len(table), ("x",), path, tmp_path)
         files.append(path.read_bytes())
     assert files[0] == files[1]
 

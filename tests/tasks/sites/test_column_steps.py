@@ -177,7 +177,7 @@ class ColumnRelease:
 
     def run_centre(self) -> Stage:
         context, exchange = self.contexts[CENTRE], self.enter(CENTRE)
-        lead_fit.fn(context, exchange)
+        lead_fit.fn(context, exchange, "bounds")
         parts = collect_rows.fn(context, exchange)
         release_id = pool_rows.fn(context, exchange, parts, None)
         judge_by_sites.fn(context, release_id, exchange, parts)

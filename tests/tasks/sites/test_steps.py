@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +13,13 @@ import numpy as np
 import pytest
 
 from ppdm_core.model.errors import BadInput
-from ppdm_core.model.rows import ArrayRows
+from ppdm_core.model.rows import ArrayRows, Block, Rows
 from ppdm_core.model.schema import Schema
+from ppdm_core.numerics.noise import Noise
+from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers._basis import fit_basis
+from tasks.context import ReleaseContext
+from tasks.sites import task as site_task
 from tasks.sites.exchange import StillWaiting
 from tests.support.common_release import CommonRelease, make_people, write_people
 from tests.support.contexts import open_run, read_noise
@@ -30,27 +37,76 @@ def enter_all(release: CommonRelease) -> None:
             release.enter(name)
 
 
+class NoiseOfSites(Noise):
+    """The noise of one process that gives each record the key of its site."""
+
+    def __init__(self, noises: Sequence[Noise], site: np.ndarray) -> None:
+        self.noises, self.site = noises, site  # (n,) number of the site of each record
+
+    def bits(self, block: Block, name: str, columns: int, fingerprint: bytes) -> np.ndarray:
+        found = np.zeros((block.n, columns, 2), dtype=np.uint64)
+        for number, noise in enumerate(self.noises):
+            is_own = self.site[block.record] == number
+            fields = {part: getattr(block, part)[is_own] for part in ROW_PARTS}
+            found[is_own] = noise.bits(replace(block, **fields), name, columns, fingerprint)
+        return found
+
+
+ROW_PARTS = ("X", "C", "label", "key", "record")
+
+
 @pytest.mark.slow
-def test_pca_pool_rows_are_those_of_one_process_with_the_keys_of_the_sites(tmp_path: Path):
-    """Released rows follow from record, common basis and the key of the record's site alone."""
+def test_pca_pool_rows_are_those_of_one_process_with_the_keys_of_the_sites(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The fit is that of one table with the set-aside records of all sites, byte by byte.
+
+    The rows of all sites are those of one process with all records that are released, which uses
+    this fit and gives each record the key of its site.
+    """
+    set_aside: dict[str, Any] = {}
+    read = site_task.read_fit_rows
+
+    def keep(context: ReleaseContext, release_id: str, sanitizer: Sanitizer) -> Rows:
+        rows = read(context, release_id, sanitizer)
+        set_aside[context.home] = read_cells(rows)[:, : len(rows.schema.numeric)]
+        return rows
+
+    monkeypatch.setattr(site_task, "read_fit_rows", keep)
     release = CommonRelease(tmp_path / "x", "pca_laplace")
     drawn = release.draw_all()
-    for name, (context, release_id, _) in drawn.items():
+    noises, X, keys, site, released = [], [], [], [], []
+    for number, (name, (context, release_id, _)) in enumerate(drawn.items()):
         store, run = open_run(context, release_id)
-        noise, sanitizer = read_noise(store, "ward"), context.make_sanitizer()
+        noises.append(read_noise(store, "ward"))
         with store.transaction("tests") as db:
             facts = read_facts(db, release_id, SanitizedFacts)
             found = read_candidate(db, run, facts.public.columns)
-            keys = db.execute(
+            known = db.execute(
                 f"select __ppdm_row, __ppdm_key from {validated_table(run)} order by 1"
             ).fetchall()
-        X, _ = make_people(release.sites[name], sorted(release.sites).index(name))
         rows = found["__ppdm_row"]
-        key = np.array([list(keys[row][1]) for row in rows], dtype=np.uint8)
-        scaled = facts.scaling.apply(ArrayRows(unscale_schema(facts), X[rows], key=key))
-        fitted = {**(context.shared_fit or {}), "scaling": facts.scaling.as_dict()}
-        again = sanitizer.sanitize(scaled, noise, fitted)
-        assert np.array_equal(read_cells(again.rows)[:, 0], found["component_1"])
+        X.append(make_people(release.sites[name], sorted(release.sites).index(name))[0][rows])
+        keys.append(np.array([list(known[row][1]) for row in rows], dtype=np.uint8))
+        site.append(np.full(len(rows), number))
+        released.append(found["component_1"])
+        assert len(rows) + len(set_aside[context.home]) == release.sites[name]
+    schema = facts.schema
+    gathered = ArrayRows(schema, np.concatenate(list(set_aside.values())))
+    fit = fit_basis(gathered, 1)
+    shared = [context.shared_fit for context, _, _ in drawn.values()]
+    assert {json.dumps(each) for each in shared} == {json.dumps(fit)}
+
+    everybody = ArrayRows(unscale_schema(facts), np.concatenate(X), key=np.concatenate(keys))
+    sanitizer = release.contexts[CENTRE].make_sanitizer()
+    again = sanitizer.sanitize(
+        facts.scaling.apply(everybody),
+        NoiseOfSites(noises, np.concatenate(site)),
+        {**fit, "scaling": facts.scaling.as_dict()},
+    )
+    pool = np.concatenate(released)
+    assert len(pool) == everybody.n > 300
+    assert np.array_equal(read_cells(again.rows)[:, 0], pool)
 
 
 def unscale_schema(facts: SanitizedFacts) -> Schema:

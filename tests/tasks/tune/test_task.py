@@ -13,18 +13,19 @@ from ppdm.cli.release_files import read_release_file
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
+from tasks.ingest.task import begin_release
 from tasks.tune import workers
 from tasks.tune.page import build_view, render_page
 from tasks.tune.plan import MIN_RECORDS, TuneOptions, check_options, make_plan
 from tasks.tune.result import TuneResult, load_tune
 from tasks.tune.search import Search
 from tasks.tune.task import search_settings
-from tests.support.contexts import create_home
+from tests.support.contexts import create_home, open_run
 from tests.support.small_release import Small, small_rows
 from warehouse.integrity.dataset_key import dataset_noise
 from warehouse.integrity.history import check_history
 from warehouse.runs import begin_run
-from warehouse.tunes import BEGUN, ENDED, count_tried_settings, list_tune_events
+from warehouse.tunes import BEGUN, ENDED, Records, count_tried_settings, list_tune_events
 
 FEW = TuneOptions(settings=2)
 
@@ -80,13 +81,25 @@ def test_search_settings_ended_events_and_result_in_the_history(
         check_history(db)
         events = list_tune_events(db, "small")
         stored = load_tune(db, "small")
-        assert count_tried_settings(db, "small", "") == 2
+        assert count_tried_settings(db, "small", Records("", "")) == 2
         assert db.execute("select count(*) from ledger.entry").fetchall() == [(0,)]
         assert db.execute("select count(*) from meta.run").fetchall() == [(0,)]
     assert [kind for kind, _ in events] == [BEGUN, ENDED]
     assert events[0][1]["limits"]["record_linkage.rate"] == 0.2
     assert stored == result
     assert list((Path(context.home) / "private" / "tunes").glob("*.jsonl")) == []
+
+
+def test_tuned_table_under_another_name_settings_count(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    context, _ = tuned
+    renamed = replace(context, dataset="renamed")
+    release_id = begin_release.fn(renamed)
+    store, run = open_run(renamed, release_id)
+    with store.transaction("tests") as db:
+        assert count_tried_settings(db, "renamed", Records("", run.source_digest)) == 2
+        assert count_tried_settings(db, "renamed", Records("", "of another table")) == 0
 
 
 def test_search_settings_nothing_private_in_events_or_page(

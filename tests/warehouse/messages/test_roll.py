@@ -15,17 +15,21 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.manifest import key_fingerprint
 from tests.support.parties import TERMS, Parties
+from warehouse import checkpoints
 from warehouse.messages.membership import Membership, check_pins, store_membership
 from warehouse.messages.roll import (
     CENTRE,
+    NUMBER_NAME,
     ROLL_NAME,
     Hello,
     Roll,
     encode_hello,
+    encode_number,
     encode_roll,
     name_hello,
     parse_roll,
     sign_hello,
+    sign_number,
     sign_roll,
 )
 
@@ -149,6 +153,40 @@ def test_accept_roll_another_version_refused(parties: Parties):
         parties.enter("north").accept_roll(TERMS)
 
 
+@pytest.mark.parametrize("exchange", ["00" * 32, "01" + "00" * 31])
+def test_find_hello_key_that_shares_no_secret_refused(tmp_path: Path, exchange: str):
+    """Points of small order give the same secret to everybody."""
+    parties = Parties(tmp_path)
+    parties.enter(CENTRE).say_hello()
+    hello = sign_hello("ward", "0001", "east", exchange, parties.keys["east"])
+    parties.find_file(name_hello("east")).write_bytes(encode_hello(hello))
+    with pytest.raises(BadInput, match="has an X25519 key of 'east' that shares no secret"):
+        parties.enter(CENTRE).issue_roll(TERMS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"exchange": "zz" * 32}, {"exchange": "1"}, {"public": "zz"}, {"name": ["east"]}],
+)
+def test_hello_without_its_form_refused(parties: Parties, changes: dict[str, Any]):
+    roll = read_roll(parties)
+    centre, east, *others = roll.parties
+    bad = replace(east, **changes)
+    parties.find_file(name_hello("east")).write_bytes(encode_hello(bad))
+    with pytest.raises(BadInput, match="does not have the form of a hello"):
+        parties.enter(CENTRE).find_hello("east")
+    write_roll(parties, (centre, bad, *others))
+    with pytest.raises(BadInput, match="does not have the form of a roll"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+@pytest.mark.parametrize("columns", [["name"], [{"name": ["x"]}], [{}], 5, None])
+def test_roll_columns_without_their_form_refused(parties: Parties, columns: Any):
+    write_roll(parties, read_roll(parties).parties, {**TERMS, "columns": columns})
+    with pytest.raises(BadInput, match="does not have the form of a roll"):
+        parties.enter("north").accept_roll(TERMS)
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("raw", [b"", b"{}\n", b"[]\n", b'{"parties":[]}\n', b"\xff"])
 def test_accept_roll_not_a_roll_refused(parties: Parties, raw: bytes):
@@ -199,12 +237,75 @@ def test_find_hello_fingerprint_that_is_not_pinned_refused(tmp_path: Path):
     parties = Parties(tmp_path)
     other = Ed25519PrivateKey.generate()
     hello = sign_hello("ward", "0001", CENTRE, "3" * 64, other)
+    parties.enter(CENTRE).announce("0001")
     parties.find_file("x").parent.mkdir(parents=True)
     parties.find_file(name_hello(CENTRE)).write_bytes(encode_hello(hello))
     with pytest.raises(BadInput, match="is pinned") as error:
         parties.enter("north").accept_roll(TERMS)
     assert "telephone" in str(error.value.remedy)
     assert not parties.find_file(name_hello("north")).exists()
+
+
+def join_later(parties: Parties) -> Parties:
+    """End the release at all parties, and let a new site join the next one."""
+    parties.enter(CENTRE).announce_next()
+    for name in (CENTRE, *parties.sites):
+        parties.enter(name).end({"outcome": "published"})
+    return Parties(parties.folder, (*parties.sites, "west"), keys=parties.keys)
+
+
+def test_site_that_joins_later_enters_the_session_of_the_centre(parties: Parties):
+    more = join_later(parties)
+    sessions = more.begin()
+    assert {session.roll.session for session in sessions.values()} == {"0002"}
+    assert len({session.roll.digest for session in sessions.values()}) == 1
+    assert more.enter("west").session == "0002"  # also in a later process
+
+
+def test_site_that_joins_later_waits_for_the_centre(parties: Parties):
+    """Roll and hellos of the last session are still in the shared folder."""
+    more = join_later(parties)
+    assert more.enter("west").accept_roll(TERMS) is None
+    assert not more.find_file(name_hello("west")).exists()
+
+
+def test_site_that_gave_up_alone_follows_the_centre(parties: Parties):
+    """One party never received the end, and its session was given up by hand."""
+    parties.enter(CENTRE).announce_next()
+    for name in (CENTRE, "east", "south"):
+        parties.enter(name).end({"outcome": "refused"})
+    shutil.rmtree(parties.enter("north").folder)
+    sessions = parties.begin()
+    assert {session.roll.session for session in sessions.values()} == {"0002"}
+
+
+def test_site_that_ended_the_session_of_the_centre_refuses(parties: Parties):
+    parties.enter("north").end({"outcome": "refused"})
+    with pytest.raises(BadInput, match="begins release 0001, and this site has ended it"):
+        parties.enter("north").accept_roll(TERMS)
+
+
+NUMBERS: dict[str, tuple[dict[str, Any], str]] = {
+    "another number": ({"session": "0009"}, "was changed, or 'centre' did not sign it"),
+    "another dataset": ({"dataset": "wing"}, "is of wing, not of ward"),
+    "another version": ({"version": 2}, "has version 2"),
+    "another key": ({"public": "1" * 64}, "is pinned"),
+    "no key": ({"public": "z"}, "is pinned"),
+    "no number": ({"session": "../1"}, "does not have the form of a number"),
+    "no text": ({"session": 1}, "does not have the form of a number"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_number_of_the_session_that_the_centre_did_not_sign_refused(tmp_path: Path, case: str):
+    changes, words = NUMBERS[case]
+    parties = Parties(tmp_path)
+    number = sign_number("ward", "0001", parties.keys[CENTRE])
+    path = parties.shared / "ward" / NUMBER_NAME
+    path.parent.mkdir()
+    path.write_bytes(encode_number(replace(number, **changes)))
+    with pytest.raises(BadInput, match=words):
+        parties.enter("north").accept_roll(TERMS)
 
 
 def test_store_membership_before_the_roll_is_accepted_changes_a_wrong_pin(parties: Parties):
@@ -248,6 +349,25 @@ def test_end_forgets_the_exchange_key(parties: Parties):
     assert (folder / "exchange.key").exists()
     parties.enter("north").end({"outcome": "refused"})
     assert not (folder / "exchange.key").exists()
+
+
+def test_end_killed_before_the_key_is_forgotten_next_start_forgets_it(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+):
+    class Killed(BaseException): ...
+
+    def kill(point: str) -> None:
+        if point == "end recorded":
+            raise Killed
+
+    folder = parties.enter("north").folder
+    (folder / "work").mkdir()
+    monkeypatch.setattr(checkpoints, "LISTENERS", [kill])
+    with pytest.raises(Killed):
+        parties.enter("north").end({"outcome": "refused"})
+    assert (folder / "exchange.key").exists() and (folder / "ended.json").exists()
+    parties.enter("north")
+    assert not (folder / "exchange.key").exists() and not (folder / "work").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_core.model.errors import BadInput, MachineTrouble
+from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
 from ppdm_core.model.manifest import canonical_json
 from tests.support.parties import Parties
 from warehouse.messages import envelope
-from warehouse.messages.envelope import encode_message, parse_message, seal_message, signed_text
+from warehouse.messages.envelope import (
+    StrayFile,
+    encode_message,
+    parse_message,
+    seal_message,
+    signed_text,
+)
 from warehouse.messages.payloads import Bounds, End, OrderKey, Selection
 from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
@@ -128,8 +134,11 @@ def test_receive_signed_message_with_another_header_refused(
     changes, words = BAD_HEADERS[case]
     path = parties.find_file(FIRST)
     path.write_bytes(resign(parties, path.read_bytes(), **changes))
-    with pytest.raises(BadInput, match=words) as error:
+    with pytest.raises(PpdmError, match=words) as error:
         sessions[CENTRE].receive("north", "bounds")
+    belongs_here = case in ("kind", "transcript")  # only its sender can have put it there
+    assert type(error.value) is (BadInput if belongs_here else StrayFile)
+    assert error.value.exit_code == 2
     assert error.value.file == FIRST and error.value.remedy
     assert not sessions[CENTRE].has_next("north")
 
@@ -171,7 +180,7 @@ def test_receive_changed_bytes_refused(parties: Parties, sessions: dict[str, Ses
     change, words = CHANGED[case]
     path = parties.find_file(FIRST)
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(StrayFile, match=words):
         sessions[CENTRE].receive("north", "bounds")
 
 
@@ -180,7 +189,7 @@ def test_receive_message_of_another_site_in_its_place_refused(
 ):
     sessions["east"].send(CENTRE, "bounds", lambda: BOUNDS)
     shutil.copy(parties.find_file("000-east-centre.msg"), parties.find_file(FIRST))
-    with pytest.raises(BadInput, match="is from 'east', not from 'north'"):
+    with pytest.raises(StrayFile, match="is from 'east', not from 'north'"):
         sessions[CENTRE].receive("north", "bounds")
 
 
@@ -190,7 +199,7 @@ def test_receive_message_that_another_site_signed_refused(
     sessions["north"].send(CENTRE, "bounds", lambda: BOUNDS)
     path = parties.find_file(FIRST)
     path.write_bytes(resign(parties, path.read_bytes(), signer="south"))
-    with pytest.raises(BadInput, match="'north' did not sign it"):
+    with pytest.raises(StrayFile, match="'north' did not sign it"):
         sessions[CENTRE].receive("north", "bounds")
 
 
@@ -201,7 +210,7 @@ def test_receive_replay_of_an_earlier_message_refused(
     north.send(CENTRE, "bounds", lambda: BOUNDS)
     centre.receive("north", "bounds")
     shutil.copy(parties.find_file(FIRST), parties.find_file("001-north-centre.msg"))
-    with pytest.raises(BadInput, match="number 0, and number 1 comes next"):
+    with pytest.raises(StrayFile, match="number 0, and number 1 comes next"):
         centre.receive("north", "bounds")
 
 
@@ -212,7 +221,7 @@ def test_receive_replay_of_an_earlier_session_refused(tmp_path: Path):
     second = Parties(tmp_path / "b", keys=first.keys)  # the same keys, a new release
     later = second.begin()
     shutil.copy(first.find_file(FIRST), second.find_file(FIRST))
-    with pytest.raises(BadInput, match="another roll"):
+    with pytest.raises(StrayFile, match="another roll"):
         later[CENTRE].receive("north", "bounds")
 
 
@@ -254,20 +263,20 @@ def test_receive_huge_file_refused(
 ):
     monkeypatch.setattr("warehouse.messages.shared_folder.MAX_MESSAGE_BYTES", 1 << 20)
     parties.find_file(FIRST).write_bytes(b" " * (1 + (1 << 20)))
-    with pytest.raises(BadInput, match="is larger than 1 MB"):
+    with pytest.raises(StrayFile, match="is larger than 1 MB"):
         sessions[CENTRE].receive("north", "bounds")
 
 
 def test_receive_link_refused(parties: Parties, sessions: dict[str, Session], tmp_path: Path):
     (tmp_path / "private").write_text("{}")
     parties.find_file(FIRST).symlink_to(tmp_path / "private")
-    with pytest.raises(BadInput, match="is a link or a folder"):
+    with pytest.raises(StrayFile, match="is a link or a folder"):
         sessions[CENTRE].receive("north", "bounds")
 
 
 def test_send_place_taken_by_another_file_refused(parties: Parties, sessions: dict[str, Session]):
     parties.find_file(FIRST).write_bytes(b"{}")
-    with pytest.raises(BadInput, match="in the shared folder already"):
+    with pytest.raises(StrayFile, match="in the shared folder already"):
         sessions["north"].send(CENTRE, "bounds", lambda: BOUNDS)
 
 

@@ -58,7 +58,8 @@ def publish(n: int) -> None:
         db.execute("create schema sanitized; create schema validated").fetchall()
         create_table(db, validated_table(RUN), stream_rows(n, 0.0))
         create_table(db, candidate_table(RUN), stream_rows(n, 0.3))
-        write_candidate(db, RUN, NAMES, folder / "data.parquet", folder / "work")
+        path = folder / "data.parquet"
+        write_candidate(stream_rows(n, 0.3), n, NAMES, path, folder / "work")
         scaling = Scaling("none", np.zeros(D), np.ones(D))
         expected = ExpectedContent(
             columns=NAMES,

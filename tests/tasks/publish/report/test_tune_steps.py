@@ -16,6 +16,7 @@ SAME = {name: limit.value for name, limit in LIMITS.items()}
 TUNE = TuneResult(
     dataset="wine",
     data="d",
+    source="s" * 64,
     policy="p",
     utility=ACCURACY,
     records=519,
@@ -60,3 +61,8 @@ def test_refused_release_never_tuned_command_named():
 def test_published_release_tuned_no_step_of_a_refusal():
     view = build_view(replace(make_facts(make_summary()), tune=TUNE), "steward")
     assert not any("tune" in step.text for step in view.steps)
+
+
+def test_refused_release_tune_of_other_records_not_quoted():
+    texts = " ".join(list_texts(replace(TUNE, data="other", source="other")))
+    assert TUNE.name not in texts and "ppdm tune FILE" in texts
