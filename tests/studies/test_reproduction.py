@@ -24,6 +24,7 @@ from studies.reproduction.measurement import Measurement
 from studies.reproduction.page_cells import read_sentences
 from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
+    MAX_FULL_DRAWS,
     PAPERS,
     Claim,
     Statement,
@@ -275,3 +276,31 @@ def test_read_committed_statements_has_every_committed_verdict() -> None:
     known = {claim.id: claim for claim in select_claims()}
     for id, decided in statements.items():
         assert decide_again(known[id], decided).verdict == verdicts[id], id
+
+
+@pytest.mark.parametrize(
+    ("table", "full", "draws"),
+    [
+        ("wine", False, 100),
+        ("iris", True, 50),
+        ("magic", False, 5),
+        ("waveform", False, 30),
+        ("synthetic_2", False, 20),
+        ("magic", True, MAX_FULL_DRAWS),
+        ("waveform", True, 30),
+        ("synthetic_2", True, 5),
+    ],
+)
+def test_list_measurements_of_a_full_run_has_few_draws_where_the_table_grows(
+    table: str, full: bool, draws: int
+) -> None:
+    claim = replace(
+        CLAIM,
+        data=(table,),
+        draws=100,
+        large_draws=5,
+        draws_of={"iris": 50, "waveform": 30, "synthetic_2": 20},
+    )
+    large = frozenset({"magic", "waveform", "synthetic_2"})
+    (job,) = claim.list_measurements(large, full=full)
+    assert job.draws == draws
