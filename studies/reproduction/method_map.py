@@ -31,6 +31,7 @@ TABLES = ("iris", "wine", "wdbc", "pima")
 MAX_RECORDS = 200
 ACCURACY = "best_accuracy"
 COMMON_SHARE = 0.8  # of the way from the largest class to the original
+NEAR_SHARE = 0.1  # of the common utility: settings farther away are not compared
 SLOWEST_ATTACK = "learned_linkage"  # takes two thirds of the time of all attacks
 NO_RATE = "auc"  # of the membership attack, which has a rate as well
 SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
@@ -84,6 +85,11 @@ class Audited:
         """Return how far an attack is above its baseline."""
         value, base = self.risks[attack]
         return value - base
+
+
+def is_near(each: Audited) -> bool:
+    """Return whether a setting is near the common utility."""
+    return abs(each.share - COMMON_SHARE) <= NEAR_SHARE
 
 
 class MapFile:

@@ -98,7 +98,13 @@ def build_map(folder: Path) -> Iterator[Block]:
     """Yield what the map of methods shows, once it is complete."""
     from studies.reproduction import draw_map
     from studies.reproduction.map_text import describe_map
-    from studies.reproduction.method_map import SETTINGS, TABLES, read_map
+    from studies.reproduction.method_map import (
+        NEAR_SHARE,
+        SETTINGS,
+        SLOWEST_ATTACK,
+        TABLES,
+        read_map,
+    )
 
     audits = read_map()
     if len(draw_map.choose_common(audits)) < len(TABLES) * len(SETTINGS):
@@ -109,12 +115,16 @@ def build_map(folder: Path) -> Iterator[Block]:
         (
             "frontier",
             draw_map.draw_frontier,
-            "Largest risk above its baseline against accuracy; filled: at the common utility",
+            "Largest risk above its baseline against accuracy, four numeric tables, 200 records, "
+            "one draw. Filled: at the common utility, all attacks. Open: least and most noise, "
+            f"all attacks but {SLOWEST_ATTACK}, so that open points may be too low",
         ),
         (
             "map",
             draw_map.draw_heat_map,
-            "Points of each attack above its baseline at the common utility; empty: does not apply",
+            "Points of each attack above its baseline at the common utility, four numeric tables, "
+            "200 records, one draw. Empty: the attack does not apply, or has no rate. *: not "
+            f"within {100 * NEAR_SHARE:.0f} points of the common utility, and not compared",
         ),
     ):
         path = f"{PICTURES_FOLDER}/{name}.svg"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from ppdm_core.model.score import Score
 from studies.reproduction import results
 from studies.reproduction.code_version import compute_version, find_needed
 from studies.reproduction.decision import Decided, decide_again
-from studies.reproduction.draw_map import draw_frontier, draw_heat_map
-from studies.reproduction.map_text import describe_map
+from studies.reproduction.draw_map import draw_frontier, draw_heat_map, mark_missed
+from studies.reproduction.map_text import describe_goals, describe_map
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.method_map import SETTINGS, Audited, MapFile, list_risks
 from studies.reproduction.page_cells import find_worst
@@ -146,6 +147,35 @@ def test_describe_map_names_the_method_with_the_least_risk() -> None:
     assert f"{first} has the least risk" in sentences[2]
     assert f"that of {last} " in sentences[2]
     assert sentences[-1].startswith(f"So, of these methods, use {first} today")
+
+
+def test_describe_map_leaves_out_methods_that_miss_the_common_utility() -> None:
+    first, second, *_ = SETTINGS
+    audits = [replace(each, share=0.2) if each.method == first else each for each in make_map()]
+    sentences = list(describe_map(audits))
+    assert f"no setting comes so near for {first} on 2 of 2 tables" in sentences[1]
+    assert f"{second} has the least risk" in sentences[2]
+    assert not any(first in sentence for sentence in sentences[2:])
+    assert mark_missed(audits[0], first) == f"{first} *"
+    assert sentences[-1].startswith(f"So, of these methods, use {second} today")
+
+
+def test_describe_map_without_a_useful_method_recommends_none() -> None:
+    sentences = list(describe_map([replace(each, share=0.1) for each in make_map()]))
+    assert sentences[-1].startswith("No method comes near")
+
+
+def test_describe_goals_counts_attacks_that_remain_without_reconstruction() -> None:
+    prevented = {"known_pairs": (0.1, 0.05), "membership": (0.7, 0.5), "record_linkage": (0.9, 0.1)}
+    broken = {"known_pairs": (0.9, 0.05), "membership": (0.9, 0.5)}
+    cases = [
+        Audited("iris", method, {}, 1, "all", 0.8, 0.9, risks)
+        for method, risks in (("a", prevented), ("b", broken))
+    ]
+    sentence = describe_goals(cases)
+    assert sentence.startswith("In 1 of 2 cases no reconstruction")
+    assert "in 1 of these" in sentence
+    assert "record_linkage (1)" in sentence
 
 
 def test_draw_map_has_every_method_attack_and_table(tmp_path: Path) -> None:
