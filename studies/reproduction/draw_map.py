@@ -15,9 +15,6 @@ from studies.reproduction.pictures import COLOURS, DARK, MARKERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MORE_COLOURS = (*COLOURS, "#56B4E9", "#000000")
-MORE_MARKERS = (*MARKERS, "P", "X")
-
 
 def choose_common(audits: Sequence[Audited]) -> dict[tuple[str, str], Audited]:
     """Return the audit at the common utility by table and method."""
@@ -108,7 +105,7 @@ def draw_frontier(audits: Sequence[Audited], path: Path) -> None:
 def draw_method(axes: Axes, audits: Sequence[Audited], method: str, place: int) -> None:
     """Draw the settings of one method; the one at the common utility has a filled marker."""
     points = sorted((each.accuracy, each.worst_risk, each.attacks == "all") for each in audits)
-    colour, marker = MORE_COLOURS[place], MORE_MARKERS[place]
+    colour, marker = COLOURS[place], MARKERS[place]
     x, y = [point[0] for point in points], [point[1] for point in points]
     axes.plot(
         x, y, color=colour, linewidth=1, marker=marker, markersize=4, mfc="none", label=method

@@ -19,7 +19,7 @@ from studies.reproduction.measurement import Measurement
 from studies.reproduction.method_map import SETTINGS, Audited, MapFile, list_risks
 from studies.reproduction.page_cells import find_worst
 from studies.reproduction.page_text import Grid, Paragraph, render_block, render_html
-from studies.reproduction.picture_list import Picture
+from studies.reproduction.picture import Picture
 from studies.reproduction.pictures import draw_picture
 from studies.reproduction.registry import select_claims
 from studies.reproduction.releases import filter_privacy, measure_privacy
@@ -89,6 +89,21 @@ def test_draw_picture_of_single_values_names_each_label(tmp_path: Path) -> None:
     assert draw_picture(picture, {"wine": quantities}, [], tmp_path / "x.svg")
     text = (tmp_path / "x.svg").read_text()
     assert all(word in text for word in ("ours", "theirs", "wine"))
+
+
+def test_draw_picture_of_points_and_clouds_names_labels_and_axes(tmp_path: Path) -> None:
+    points = Picture(
+        "p", "P9 figure 1", "x", "e", points={"ours": [("q", "r")]}, label="privacy", up="quality"
+    )
+    quantities = {"q": [0.1, 0.2], "r": [0.5, 0.6]}
+    assert draw_picture(points, {"wine": quantities, "iris": {}}, [], tmp_path / "p.svg")
+    clouds = Picture(
+        "c", "P9 figure 2", "x", "e", clouds={"left": {"one": ("q", "r")}}, tables=("wine",)
+    )
+    assert not draw_picture(clouds, {"iris": quantities}, [], tmp_path / "none.svg")
+    assert draw_picture(clouds, {"wine": quantities}, [], tmp_path / "c.svg")
+    text = (tmp_path / "p.svg").read_text() + (tmp_path / "c.svg").read_text()
+    assert all(word in text for word in ("ours", "privacy", "quality", "wine", "left", "one"))
 
 
 def test_render_html_of_a_wide_table_has_headings_in_its_cells(tmp_path: Path) -> None:
