@@ -103,8 +103,8 @@ EARLY_PICTURES = (
         "known_sample",
         clouds={
             title: {
-                name: (f"shown, {name}, column 1", f"shown, {name}, column 2")
-                for name in ("original", title)
+                label: (f"shown, {name}, column 1", f"shown, {name}, column 2")
+                for label, name in (("original", "original"), ("see title", title))
             }
             for title in ("released", "recovered")
         },

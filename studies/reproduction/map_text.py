@@ -18,6 +18,7 @@ from studies.reproduction.method_map import (
 )
 
 LOW_RISK, HIGH_RISK = 0.1, 0.5
+MIN_TABLE_SHARE = 0.5  # on which a method must be near the common utility to be ranked
 LEFT_OUT = (
     "Randomized response takes categories only, which these tables do not have, and a pipeline is "
     "a method for numbers beside it: both are left out."
@@ -44,9 +45,9 @@ def describe_map(audits: Sequence[Audited]) -> Iterator[str]:
         f"Settings were chosen so that the best classifier keeps {COMMON_SHARE:.0%} of what the "
         f"original adds to the largest class; {len(reached)} of {len(common)} are within "
         f"{100 * NEAR_SHARE:.0f} points of that, and only these are compared"
-        + (f"; no setting comes so near for {count_tables(missed, tables)}." if missed else ".")
+        + (f"; none of these comes so near for {count_tables(missed, tables)}." if missed else ".")
     )
-    ranked = rank_methods(reached)
+    ranked = rank_methods(reached, tables)
     if not ranked:
         yield "No method comes near that utility, so that none can be recommended."
         return
@@ -85,28 +86,32 @@ def describe_map(audits: Sequence[Audited]) -> Iterator[str]:
     )
 
 
-def rank_methods(reached: Mapping[tuple[str, str], Audited]) -> list[tuple[str, float, int]]:
+def rank_methods(
+    reached: Mapping[tuple[str, str], Audited], tables: Sequence[str]
+) -> list[tuple[str, float, int]]:
     """Return methods with their mean risk and number of tables, the least risk first.
 
-    A method is ranked if it is near the common utility on as many tables as any other.
+    A method is ranked if it is near the common utility on at least half of the tables.
     """
     risks: dict[str, list[float]] = {}
     for (_, method), each in reached.items():
         risks.setdefault(method, []).append(each.worst_risk)
-    most = max(map(len, risks.values()), default=0)
-    ranked = [(name, mean(each), len(each)) for name, each in risks.items() if len(each) == most]
+    ranked = [
+        (name, mean(each), len(each))
+        for name, each in risks.items()
+        if len(each) >= MIN_TABLE_SHARE * len(tables)
+    ]
     return sorted(ranked, key=lambda each: each[1])
 
 
 def describe_ranks(ranked: Sequence[tuple[str, float, int]]) -> str:
-    """Return the risks of the first methods and of the last one."""
+    """Return the risks of all ranked methods."""
     (first, risk, count), *others = ranked
-    shown = [*others[:1], *others[1:][-1:]]
-    rest = "".join(f", that of {name} {100 * each:.0f} points" for name, each, _ in shown)
+    rest = join([f"{name} {100 * each:.0f} points ({n})" for name, each, n in others])
     return (
-        f"Of the {len(ranked)} methods that are near that utility on {count} tables, the most, "
-        f"{first} has the least risk: its strongest attack is {100 * risk:.0f} points above its "
-        f"baseline on average{rest}."
+        f"Of methods that are near that utility on at least half of the tables, {first} has the "
+        f"least risk: its strongest attack is {100 * risk:.0f} points above its baseline, the mean "
+        f"of {count} tables" + (f"; {rest}." if rest else ".")
     )
 
 
