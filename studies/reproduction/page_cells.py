@@ -17,6 +17,7 @@ def format_finding(finding: Finding) -> tuple[str, ...]:
     claim = finding.claim
     notes = f" Reading: {claim.reading}" if claim.reading else ""
     notes += f" Corrected: {claim.corrected}" if claim.corrected else ""
+    notes += f" Not counted: another reading of {claim.variant_of}." if claim.variant_of else ""
     return (
         f"**{claim.id}** ({claim.place}) {claim.claim}{notes}",
         claim.figure,
