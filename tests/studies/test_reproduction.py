@@ -238,6 +238,21 @@ def test_sample_of_claims_has_the_committed_verdicts(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("id", ["P4.C1", "P4.C6", "P4.C10"])
+def test_claims_of_scaling_have_the_committed_verdict_on_wine(
+    id: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PPDM_DATA", str(shared_data))
+    (claim,) = select_claims(id=id)
+    small = replace(claim, data=("wine",), draws_of={})
+    (job,) = small.list_measurements(frozenset(), full=False)
+    found = decide_claim(small, name_quantities(job, measure(job)[0]))
+    committed = read_committed_statements()[id]
+    on_wine = [each for each in committed if each.quantity.endswith("/wine")]
+    assert found.verdict == decide_again(small, on_wine).verdict
+
+
+@pytest.mark.slow
 def test_noise_that_is_too_small_flips_a_verdict(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
