@@ -45,7 +45,11 @@ def describe_map(audits: Sequence[Audited]) -> Iterator[str]:
         f"Settings were chosen so that the best classifier keeps {COMMON_SHARE:.0%} of what the "
         f"original adds to the largest class; {len(reached)} of {len(common)} are within "
         f"{100 * NEAR_SHARE:.0f} points of that, and only these are compared"
-        + (f"; none of these comes so near for {count_tables(missed, tables)}." if missed else ".")
+        + (
+            f"; no setting of ours comes so near for {count_tables(missed, tables)}."
+            if missed
+            else "."
+        )
     )
     ranked = rank_methods(reached, tables)
     if not ranked:

@@ -60,6 +60,8 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
         "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
         "letter at the end are readings that came later, after first results were known. Of "
         "several readings of a claim one is counted, and the others say so. "
+        "Claims that the first version had missed were committed before their experiments, too; "
+        "the README lists them. "
         "Several of the papers' words have no number; our limit is then in parentheses."
     )
     counts = [count_paper(paper, found.findings) for paper in papers]

@@ -62,6 +62,8 @@ def format_number(value: float) -> str:
 
 def explain(finding: Finding) -> str:
     """Return why the verdict is what it is: the decisive figure, and the cause if it is known."""
+    if not finding.decided:
+        return "Its rule changed, and it is not measured by it yet."
     true, false, still_open = finding.counts
     total = len(finding.decided)
     if finding.verdict is Verdict.HOLDS:

@@ -17,7 +17,7 @@ from studies.reproduction.draw_map import draw_frontier, draw_heat_map, mark_mis
 from studies.reproduction.map_text import describe_goals, describe_map
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.method_map import SETTINGS, Audited, MapFile, list_risks
-from studies.reproduction.page_cells import find_worst
+from studies.reproduction.page_cells import explain, find_worst, format_finding
 from studies.reproduction.page_text import Grid, Paragraph, render_block, render_html
 from studies.reproduction.picture import Picture
 from studies.reproduction.pictures import draw_picture
@@ -129,6 +129,19 @@ def test_find_worst_of_open_statements_takes_the_one_that_is_mostly_outside() ->
         assert find_worst(decide_again(claim, order)).quantity.endswith("iris")
 
 
+def test_explain_without_results_for_a_changed_rule_says_so() -> None:
+    (claim,) = select_claims(id="P0.C12")
+    finding = decide_again(claim, ())
+    assert "not measured" in explain(finding)
+    assert "not measured" in format_finding(finding)[2]
+
+
+def test_format_finding_of_another_reading_says_which_is_counted() -> None:
+    (counted,), (other,) = select_claims(id="P0.C4b"), select_claims(id="P0.C4")
+    assert "Not counted: another reading of P0.C4b." in format_finding(decide_again(other, ()))[0]
+    assert "Not counted" not in format_finding(decide_again(counted, ()))[0]
+
+
 def make_score(name: str, value: float, better: str = "down") -> Score:
     return Score(name, "privacy", better, value, value, value, 10, 0.1, value)  # type: ignore[arg-type]
 
@@ -168,7 +181,7 @@ def test_describe_map_leaves_out_methods_that_miss_the_common_utility() -> None:
     first, second, *_ = SETTINGS
     audits = [replace(each, share=0.2) if each.method == first else each for each in make_map()]
     sentences = list(describe_map(audits))
-    assert f"none of these comes so near for {first} on 2 of 2 tables" in sentences[1]
+    assert f"no setting of ours comes so near for {first} on 2 of 2 tables" in sentences[1]
     assert f"{second} has the least risk" in sentences[2]
     assert not any(first in sentence for sentence in sentences[2:])
     assert mark_missed(audits[0], first) == f"{first} *"
