@@ -16,6 +16,7 @@ from tasks.defect_report import write_defect_report
 from tasks.environment import set_library_defaults
 from tasks.progress import Step, log_progress, start_step
 from tasks.reproduce.plan import keep_measured, make_plan
+from tasks.reproduce.run_time import RunTime
 from tasks.reproduce.task import log_claims, measure_job, write_pages
 from tasks.reproduce.workers import count_processes, start_workers
 
@@ -62,13 +63,15 @@ def reproduce(
         paths = {job: find_result(plan.folder, job) for job in plan.jobs}
         todo = [job for job in plan.jobs if check or not paths[job].exists()]
         todo = [] if measured else todo
-        with start_workers(processes or count_processes()) as workers:
+        count = processes or count_processes()
+        with start_workers(count) as workers:
             pending = {measure_job.submit(job.title, job, paths[job], workers): job for job in todo}
             for done, future in enumerate(as_completed(list(pending)), start=1):
                 future.result()
                 title = pending[future].title
                 log_progress(f"{done} of {len(todo)} measured: {title}", done / len(todo))
-        found = write_pages(plan, len(todo), time.monotonic() - start, check=check)
+        run = RunTime(time.monotonic() - start, count, len(todo))
+        found = write_pages(plan, run, check=check)
         log_claims(home, found)
     except Defect as error:
         raise write_defect_report(home, error) from None

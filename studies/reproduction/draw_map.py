@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from studies.reproduction.method_map import Audited
+from studies.reproduction.method_map import Audited, is_near
 from studies.reproduction.pictures import COLOURS, DARK, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MORE_COLOURS = (*COLOURS, "#56B4E9", "#000000")
-MORE_MARKERS = (*MARKERS, "P", "X")
 
 
 def choose_common(audits: Sequence[Audited]) -> dict[tuple[str, str], Audited]:
@@ -45,12 +42,18 @@ def draw_heat_map(audits: Sequence[Audited], path: Path) -> None:
         for axes, table in zip(panels, tables, strict=True):
             draw_heat_panel(axes, [common.get((table, each)) for each in methods], attacks)
             axes.set_title(table, fontsize=8)
-            axes.set_xticks(range(len(methods)), methods, rotation=90, fontsize=6)
+            marked = [mark_missed(common.get((table, each)), each) for each in methods]
+            axes.set_xticks(range(len(methods)), marked, rotation=90, fontsize=6)
         figure.savefig(path, metadata={"Date": None})
 
 
+def mark_missed(each: Audited | None, method: str) -> str:
+    """Return a method, with an asterisk if it is not near the common utility."""
+    return method if each is None or is_near(each) else f"{method} *"
+
+
 def draw_heat_panel(axes: Axes, columns: Sequence[Audited | None], attacks: list[str]) -> None:
-    """Draw one table; an empty cell is an attack that does not apply."""
+    """Draw one table; an empty cell is an attack that does not apply, or that has no rate."""
     grid = np.full((len(attacks), len(columns)), math.nan)
     for column, each in enumerate(columns):
         for row, attack in enumerate(attacks):
@@ -102,7 +105,7 @@ def draw_frontier(audits: Sequence[Audited], path: Path) -> None:
 def draw_method(axes: Axes, audits: Sequence[Audited], method: str, place: int) -> None:
     """Draw the settings of one method; the one at the common utility has a filled marker."""
     points = sorted((each.accuracy, each.worst_risk, each.attacks == "all") for each in audits)
-    colour, marker = MORE_COLOURS[place], MORE_MARKERS[place]
+    colour, marker = COLOURS[place], MARKERS[place]
     x, y = [point[0] for point in points], [point[1] for point in points]
     axes.plot(
         x, y, color=colour, linewidth=1, marker=marker, markersize=4, mfc="none", label=method

@@ -31,22 +31,24 @@ TABLES = ("iris", "wine", "wdbc", "pima")
 MAX_RECORDS = 200
 ACCURACY = "best_accuracy"
 COMMON_SHARE = 0.8  # of the way from the largest class to the original
+NEAR_SHARE = 0.1  # of the common utility: settings farther away are not compared
 SLOWEST_ATTACK = "learned_linkage"  # takes two thirds of the time of all attacks
 NO_RATE = "auc"  # of the membership attack, which has a rate as well
+LEVELS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)  # of noise
+FLOORS = (0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 0.95)  # of bandwidths
+LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)  # of energy
+SHARES = (0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # of the columns
 SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "pca_laplace": [
         {"components": 0.5, "b": b, "basis": "private", "noise_shape": "per_component"}
-        for b in (0.05, 0.1, 0.2, 0.4)
+        for b in LEVELS
     ],
-    "additive_noise": [{"b": b} for b in (0.05, 0.1, 0.2, 0.4)],
+    "additive_noise": [{"b": b} for b in LEVELS],
     "random_rotation": [{}],
-    "random_projection": [{"components": share} for share in (0.9, 0.6, 0.4, 0.2)],
-    "kde_resample": [
-        {"bandwidth": "floor", "floor": floor, "lonely": "merge"}
-        for floor in (0.05, 0.15, 0.3, 0.6)
-    ],
-    "dct_fuzzy": [{"b": b, "p": 0.2} for b in (0.05, 0.15, 0.3, 0.6)],
-    "nonmetric_mds": [{"dimensions": share, "landmarks": 200} for share in (0.9, 0.6, 0.4, 0.2)],
+    "random_projection": [{"components": share} for share in SHARES],
+    "kde_resample": [{"bandwidth": "floor", "floor": floor, "lonely": "merge"} for floor in FLOORS],
+    "dct_fuzzy": [{"b": b, "p": 0.2} for b in LOSSES],
+    "nonmetric_mds": [{"dimensions": share, "landmarks": 200} for share in SHARES],
 }
 
 
@@ -84,6 +86,11 @@ class Audited:
         """Return how far an attack is above its baseline."""
         value, base = self.risks[attack]
         return value - base
+
+
+def is_near(each: Audited) -> bool:
+    """Return whether a setting is near the common utility."""
+    return abs(each.share - COMMON_SHARE) <= NEAR_SHARE
 
 
 class MapFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -59,7 +58,10 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
         "if 99 % intervals exclude what the paper says. The scans that we have contain no "
         "pictures, so that for figures without numbers the trend is judged that the text "
         "describes. Grey bars in our pictures are ranges that the paper claims. Rows with a "
-        "letter at the end are other readings of the claim before them, and are not counted. "
+        "letter at the end are readings that came later, after first results were known. Of "
+        "several readings of a claim one is counted, and the others say so. "
+        "Claims that the first version had missed were committed before their experiments, too; "
+        "the README lists them. "
         "Several of the papers' words have no number; our limit is then in parentheses."
     )
     counts = [count_paper(paper, found.findings) for paper in papers]
@@ -86,8 +88,9 @@ def build_page(plan: Plan, found: Reproduction, drawn: dict[str, str]) -> Iterat
     yield Heading(2, "Data")
     yield Paragraph(
         "PPDM_DATA names the folder of these files. Generated tables (synthetic_2, synthetic_8, "
-        "synthetic_50, normal_2d) follow the descriptions in the papers. Constant columns are "
-        "left out, and empty cells get the median of their column."
+        "synthetic_50, normal_2d) follow the descriptions in the papers, centres_2 and centres_8 "
+        "another reading of the first two. Constant columns are left out, except where a row says "
+        "otherwise, and empty cells get the median of their column."
     )
     files = list_files(table for each in found.findings for table in each.claim.data)
     cells = [(f.file, f"{f.rows:,}", f.origin, f"{f.sha256}…") for f in files.values()]
@@ -98,7 +101,13 @@ def build_map(folder: Path) -> Iterator[Block]:
     """Yield what the map of methods shows, once it is complete."""
     from studies.reproduction import draw_map
     from studies.reproduction.map_text import describe_map
-    from studies.reproduction.method_map import SETTINGS, TABLES, read_map
+    from studies.reproduction.method_map import (
+        NEAR_SHARE,
+        SETTINGS,
+        SLOWEST_ATTACK,
+        TABLES,
+        read_map,
+    )
 
     audits = read_map()
     if len(draw_map.choose_common(audits)) < len(TABLES) * len(SETTINGS):
@@ -109,12 +118,16 @@ def build_map(folder: Path) -> Iterator[Block]:
         (
             "frontier",
             draw_map.draw_frontier,
-            "Largest risk above its baseline against accuracy; filled: at the common utility",
+            "Largest risk above its baseline against accuracy, four numeric tables, 200 records, "
+            "one draw. Filled: at the common utility, all attacks. Open: least and most noise, "
+            f"all attacks but {SLOWEST_ATTACK}, so that open points may be too low",
         ),
         (
             "map",
             draw_map.draw_heat_map,
-            "Points of each attack above its baseline at the common utility; empty: does not apply",
+            "Points of each attack above its baseline at the common utility, four numeric tables, "
+            "200 records, one draw. Empty: the attack does not apply, or has no rate. *: not "
+            f"within {100 * NEAR_SHARE:.0f} points of the common utility, and not compared",
         ),
     ):
         path = f"{PICTURES_FOLDER}/{name}.svg"
@@ -139,16 +152,26 @@ def describe_run(plan: Plan, found: Reproduction) -> str:
     if plan.unmeasured:
         words += " --measured"
         missing = f" {plan.unmeasured} further claims are not measured yet, and not on this page."
-    minutes = found.cpu_seconds / 60
     older = sum(
         not all(job in found.results and found.results[job].is_current(job) for job in jobs)
         for jobs in (list_jobs(plan, claim) for claim in plan.claims)
     )
     earlier = f" {older} rows rest on a run of an earlier version of the code." if older else ""
     return (
-        f"Made by `{words}`: {len(found.results)} measurements, {minutes:.1f} minutes of processor "
-        f"time, so about {math.ceil(minutes / 2)} on two cores.{earlier}{missing}"
+        f"Made by `{words}`: {len(found.results)} measurements, "
+        f"{found.cpu_seconds / 60:.1f} minutes of processor time{describe_time(found)}."
+        f"{earlier}{missing}"
     )
+
+
+def describe_time(found: Reproduction) -> str:
+    """Return the wall time and the number of processes, as far as they are known."""
+    time = found.time
+    if time is None:
+        return ""
+    of = "" if time.measured >= len(found.results) else f" for {time.measured} of them"
+    plural = "process" if time.processes == 1 else "processes"
+    return f"; {time.seconds / 60:.1f} minutes on {time.processes} {plural}{of}"
 
 
 def count_paper(paper: Paper, findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ def format_finding(finding: Finding) -> tuple[str, ...]:
     claim = finding.claim
     notes = f" Reading: {claim.reading}" if claim.reading else ""
     notes += f" Corrected: {claim.corrected}" if claim.corrected else ""
+    notes += f" Not counted: another reading of {claim.variant_of}." if claim.variant_of else ""
     return (
         f"**{claim.id}** ({claim.place}) {claim.claim}{notes}",
         claim.figure,
@@ -61,6 +62,8 @@ def format_number(value: float) -> str:
 
 def explain(finding: Finding) -> str:
     """Return why the verdict is what it is: the decisive figure, and the cause if it is known."""
+    if not finding.decided:
+        return "Its rule changed, and it is not measured by it yet."
     true, false, still_open = finding.counts
     total = len(finding.decided)
     if finding.verdict is Verdict.HOLDS:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from studies.reproduction.decision import compute_interval
-from studies.reproduction.picture_list import Picture
+from studies.reproduction.picture import Picture
 from studies.reproduction.registry import Claim
 from studies.reproduction.results import Quantities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")  # for colour-blind readers
-MARKERS = ("o", "s", "^", "D", "v")
+COLOURS = (  # for colour-blind readers
+    "#D55E00",
+    "#0072B2",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY, DARK = "#BDBDBD", "#404040"
 MAX_COLUMNS = 4
 Results = Mapping[str, Quantities]  # quantities by table
@@ -28,36 +37,57 @@ def draw_picture(picture: Picture, results: Results, claims: Sequence[Claim], pa
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    tables = [name for name, found in results.items() if has_points(picture, found)]
-    if not tables:
+    panels = list(list_panels(picture, results, claims))
+    if not panels:
         return False
-    columns = min(MAX_COLUMNS, len(tables))
-    lines = math.ceil(len(tables) / columns)
+    columns = min(MAX_COLUMNS, len(panels))
+    lines = math.ceil(len(panels) / columns)
     size = (2.4 * columns + 0.6, 2.1 * lines + 0.5)
     with rc_context({"svg.hashsalt": picture.name, "svg.fonttype": "none", "font.size": 8}):
         figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(lines, columns, squeeze=False).ravel()
-        for axes, table in zip(panels, tables, strict=False):
-            if picture.values:
-                draw_values(axes, picture, table, results[table])
-            else:
-                draw_panel(axes, picture, table, results[table], claims)
-        for axes in panels[len(tables) :]:
+        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, (title, draw) in zip(grid, panels, strict=False):
+            prepare_panel(axes, title)
+            draw(axes)
+        for axes in grid[len(panels) :]:
             axes.set_visible(False)
-        handles, labels = panels[0].get_legend_handles_labels()
+        handles, labels = grid[0].get_legend_handles_labels()
         if labels:
             place = "outside upper left"
-            figure.legend(handles, labels, loc=place, ncols=len(labels), frameon=False)
+            most = max(2, 2 * columns)
+            figure.legend(handles, labels, loc=place, ncols=min(most, len(labels)), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None})
     return True
 
 
+def list_panels(
+    picture: Picture, results: Results, claims: Sequence[Claim]
+) -> Iterator[tuple[str, Callable[[Axes], None]]]:
+    """Yield title and drawing of each panel for which there are results."""
+    for table, found in results.items():
+        if not has_points(picture, found) or (picture.tables and table not in picture.tables):
+            continue
+        if picture.clouds:
+            for title, pairs in picture.clouds.items():
+                yield title, partial(draw_cloud, picture=picture, found=found, pairs=pairs)
+        elif picture.points:
+            yield table, partial(draw_points, picture=picture, found=found)
+        elif picture.values:
+            yield table, partial(draw_values, picture=picture, found=found)
+        else:
+            yield (
+                table,
+                partial(draw_panel, picture=picture, table=table, found=found, claims=claims),
+            )
+
+
 def has_points(picture: Picture, found: Quantities) -> bool:
     """Return whether there is something to draw."""
-    if picture.values:
-        return all(quantity in found for quantity in picture.values.values())
-    return bool(find_points(picture, found))
+    pairs = [pair for each in picture.points.values() for pair in each]
+    pairs += [pair for each in picture.clouds.values() for pair in each.values()]
+    needed = [*picture.values.values(), *(quantity for pair in pairs for quantity in pair)]
+    return all(name in found for name in needed) if needed else bool(find_points(picture, found))
 
 
 def find_points(picture: Picture, found: Quantities) -> dict[str, list[tuple[float, str]]]:
@@ -83,9 +113,39 @@ def prepare_panel(axes: Axes, table: str) -> None:
     axes.set_title(table or "generated", fontsize=8)
 
 
-def draw_values(axes: Axes, picture: Picture, table: str, found: Quantities) -> None:
+def draw_cloud(
+    axes: Axes, picture: Picture, found: Quantities, pairs: Mapping[str, tuple[str, str]]
+) -> None:
+    """Draw a dot for each record."""
+    for place, (label, (across, up)) in enumerate(pairs.items()):
+        style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place]}
+        axes.plot(found[across], found[up], label=label, linestyle="none", markersize=2, **style)
+    axes.set_xlabel(picture.label, fontsize=7)
+    axes.set_ylabel(picture.up, fontsize=7)
+
+
+def draw_points(axes: Axes, picture: Picture, found: Quantities) -> None:
+    """Draw pairs of values with the intervals of both, joined by a line for each label."""
+    for place, (label, pairs) in enumerate(picture.points.items()):
+        figures = [[compute_interval(found[name]) for name in pair] for pair in pairs]
+        x, y = ([each[side][0] for each in figures] for side in (0, 1))
+        x_errors, y_errors = (
+            [
+                [each[side][0] - each[side][1] for each in figures],
+                [each[side][2] - each[side][0] for each in figures],
+            ]
+            for side in (0, 1)
+        )
+        style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place]}
+        axes.errorbar(
+            x, y, y_errors, x_errors, label=label, markersize=3, linewidth=0.8, capsize=1, **style
+        )
+    axes.set_xlabel(picture.label, fontsize=7)
+    axes.set_ylabel(picture.up, fontsize=7)
+
+
+def draw_values(axes: Axes, picture: Picture, found: Quantities) -> None:
     """Draw one value with its interval for each label, and a line at 0."""
-    prepare_panel(axes, table)
     labels = list(picture.values)
     figures = [compute_interval(found[picture.values[label]]) for label in labels]
     axes.axvline(0.0, color=GREY, linewidth=1)
@@ -107,7 +167,6 @@ def draw_panel(
     axes: Axes, picture: Picture, table: str, found: Quantities, claims: Sequence[Claim]
 ) -> None:
     """Draw the series of one table, and grey bars where a paper claims a range."""
-    prepare_panel(axes, table)
     axes.set_xlabel(picture.label or picture.axis, fontsize=7)
     if picture.is_log:
         axes.set_yscale("log")

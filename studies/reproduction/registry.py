@@ -12,10 +12,12 @@ from typing import Any
 
 from ppdm_core.model.errors import BadInput
 from studies.reproduction.measurement import NO_TABLE, Measurement
+from studies.reproduction.tables import GROWING
 
 FOLDER = Path(__file__).resolve().parent
 PAPERS = ("P0", "P1", "P2", "P3", "P4")
 KINDS = ("exact", "statistical", "qualitative")
+MAX_FULL_DRAWS = 20  # of a large table in a full run, unless a claim asks for more
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Claim:
     parameters_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     draws: int = 1
     large_draws: int | None = None
+    draws_of: Mapping[str, int] = field(default_factory=dict)  # of single tables, by name
     needs: float = 1.0
     part: float = 0.5
     erratum: Sequence[str] = ()
@@ -70,13 +73,23 @@ class Claim:
     def list_measurements(self, large: frozenset[str], *, full: bool) -> Iterator[Measurement]:
         """Yield the measurements that decide the claim, one for each table."""
         for table in self.data:
-            draws = self.draws
-            if table in large and not full and self.large_draws is not None:
-                draws = self.large_draws
+            draws = self.count_draws(table, is_large=table in large, full=full)
             options = {**self.parameters, **self.parameters_of.get(table, {})}
             yield Measurement(
                 self.experiment, table, json.dumps(options, sort_keys=True), draws, full
             )
+
+    def count_draws(self, table: str, *, is_large: bool, full: bool) -> int:
+        """Return the draws of a table.
+
+        In a full run large tables have more, except generated ones, which are ten times larger
+        then.
+        """
+        least = self.draws if self.large_draws is None else self.large_draws
+        usual = self.draws_of.get(table, least if is_large else self.draws)
+        if not (full and is_large):
+            return usual
+        return least if table in GROWING else max(usual, min(self.draws, MAX_FULL_DRAWS))
 
 
 @lru_cache(maxsize=1)
@@ -106,8 +119,8 @@ def parse_claim(file: str, entry: Mapping[str, Any]) -> Claim:
         wrong.append("'statements' must have ranges with low <= high")
     if claim.tolerance < 0 or not 0 < claim.part <= claim.needs <= 1:
         wrong.append("'tolerance' must be at least 0, and 0 < part <= needs <= 1")
-    if claim.draws < 1 or not claim.data:
-        wrong.append("'draws' must be at least 1, and 'data' must not be empty")
+    if claim.draws < 1 or not claim.data or not set(claim.draws_of) <= set(claim.data):
+        wrong.append("'draws' must be at least 1, 'data' not empty, 'draws_of' about its tables")
     if wrong:
         raise BadInput(f"Claim {claim.id}: {'; '.join(wrong)}.", file=file)
     return claim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,8 +103,26 @@ def filter_privacy(X: Floats, X_hat: Floats, rank: int) -> float:
     mean = X_hat.mean(axis=0)
     _, _, V = np.linalg.svd(np.cov(X_hat - mean, rowvar=False), hermitian=True)
     scores = (X_hat - mean) @ V.T
-    counts = range(1, rank + 1)
-    return min(measure_privacy(X, mean + scores[:, :k] @ V[:k]) for k in counts)
+    ranges = np.ptp(X, axis=0)
+    error = np.ascontiguousarray((X - mean).T)  # (d, n) of the kept components so far
+    found = []
+    for k in range(rank):
+        error -= np.outer(V[k], scores[:, k])
+        found.append(float(np.mean(measure_widths(error)[ranges > 0] / ranges[ranges > 0])))
+    return min(found)
+
+
+def measure_widths(error: Floats) -> Floats:
+    """Return the width of the central 95 % of each line, as by `np.quantile`."""
+    n = error.shape[1]
+    places = [share * (n - 1) for share in (0.025, 0.975)]
+    around = [(math.floor(place), math.ceil(place)) for place in places]
+    ordered = np.partition(error, sorted({each for pair in around for each in pair}), axis=1)
+    low, high = (
+        ordered[:, first] + (place - first) * (ordered[:, last] - ordered[:, first])
+        for place, (first, last) in zip(places, around, strict=True)
+    )
+    return np.asarray(high - low)
 
 
 def split_records(n: int, share: float, draw: int) -> tuple[Ints, Ints]:
@@ -121,17 +140,38 @@ def measure_accuracy(
     return float(np.mean(model.predict(X[test]) == label[test]))
 
 
-def cross_validate(X: Floats, label: Ints, draw: int, most: int = MAX_NEIGHBOURS) -> list[float]:
-    """Return the accuracies of 1 to ``most`` neighbours by ten folds; a tie is the first class."""
+def find_fold_labels(X: Floats, label: Ints, draw: int, most: int = MAX_NEIGHBOURS) -> Ints:
+    """Return the classes of the nearest rows in the other nine of ten folds, nearest first."""
     fold = assign_folds(label, 10, np.random.default_rng([draw, 14]))
-    right = np.zeros(most)
-    classes = int(label.max()) + 1
+    found = np.zeros((len(X), most), dtype=np.int64)
     for held_out in range(10):
         test, train = np.flatnonzero(fold == held_out), np.flatnonzero(fold != held_out)
-        place, _ = find_nearest_rows(X[test], X[train], most)
-        votes = np.cumsum(np.eye(classes, dtype=np.int64)[label[train][place]], axis=1)
-        right += np.sum(votes.argmax(axis=2) == label[test][:, None], axis=0)
-    return [float(count) / len(label) for count in right]
+        found[test] = label[train][find_nearest_rows(X[test], X[train], most)[0]]
+    return found
+
+
+def cross_validate(near: Ints, label: Ints) -> list[float]:
+    """Return the accuracies of 1, 2, ... neighbours, given their classes; ties: the first class."""
+    votes = np.cumsum(np.eye(int(label.max()) + 1, dtype=np.int64)[near], axis=1)
+    return [float(share) for share in np.mean(votes.argmax(axis=2) == label[:, None], axis=0)]
+
+
+def cross_validate_ties(near: Ints, label: Ints) -> dict[str, float]:
+    """Return the accuracy of all neighbours, by other rules for ties between classes."""
+    votes = np.eye(int(label.max()) + 1, dtype=np.int64)[near].sum(axis=1)
+    is_first = votes == votes.max(axis=1, keepdims=True)
+    last = votes.shape[1] - 1 - votes[:, ::-1].argmax(axis=1)
+    place = np.take_along_axis(is_first, near, axis=1).argmax(axis=1)
+    nearest = near[np.arange(len(near)), place]
+    answers = {"nearest": nearest, "last class": last}
+    return {rule: float(np.mean(answer == label)) for rule, answer in answers.items()}
+
+
+def correlate_ranks(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return Spearman's rank correlation."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(a, b).statistic)
 
 
 def compute_pseudo_values(

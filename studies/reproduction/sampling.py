@@ -10,6 +10,7 @@ from studies.reproduction.decision import Decided, Finding
 from studies.reproduction.registry import FOLDER, Claim
 
 COMMITTED = FOLDER / "measured.parquet"
+COMMITTED_TIME = FOLDER / "run_time.json"
 
 
 def choose_tenth(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:

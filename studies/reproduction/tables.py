@@ -22,6 +22,8 @@ MAX_SMALL_RECORDS = 3_000
 MERGED_IRIS = ("setosa", "versicolor")  # P2 has two classes of Iris
 ADULT_COLUMNS = ("age", "education_num", "hours_per_week")
 SYNTHETIC_CLUSTERS, CENTRE_REACH = 10, 5.0
+GROWING = frozenset({"synthetic_2", "synthetic_8", "centres_2", "centres_8"})  # in a full run
+MANY_GENERATED = GROWING | {"synthetic_50"}  # generated tables of more than 3,000 records
 SOURCES = {  # tables that are made of others
     "iris_two": ("iris",),
     "svmguide1": ("svmguide1_train", "svmguide1_test"),
@@ -127,7 +129,7 @@ def compute_digest(path: Path) -> str:
 def is_large(name: str) -> bool:
     """Return whether a table has more than 3,000 records."""
     files = list_files([name]).values()
-    return name.startswith("synthetic") or sum(each.rows for each in files) > MAX_SMALL_RECORDS
+    return name in MANY_GENERATED or sum(each.rows for each in files) > MAX_SMALL_RECORDS
 
 
 def load(name: str, draw: int = 0, *, full: bool = False) -> Table:
@@ -155,15 +157,21 @@ def load_public(name: str) -> Table:
     return Table(name, X, np.unique(text, return_inverse=True)[1].astype(np.int64))
 
 
-def build_cluster_maker(records: int, attributes: int, deviation: float) -> Maker:
-    """Return a function that draws ten normal clusters about uniform centres."""
+def build_cluster_maker(
+    records: int, attributes: int, deviation: float, centre_deviation: float | None = None
+) -> Maker:
+    """Return a function that draws ten normal clusters about uniform centres, or normal ones."""
 
     def make(rng: np.random.Generator, full: bool) -> Table:
         n = records if full else min(records, 10_000)
-        centres = rng.uniform(-CENTRE_REACH, CENTRE_REACH, (SYNTHETIC_CLUSTERS, attributes))
+        shape = SYNTHETIC_CLUSTERS, attributes
+        if centre_deviation is None:
+            centres = rng.uniform(-CENTRE_REACH, CENTRE_REACH, shape)
+        else:
+            centres = centre_deviation * rng.standard_normal(shape)
         label = rng.integers(0, SYNTHETIC_CLUSTERS, n)
         X = centres[label] + deviation * rng.standard_normal((n, attributes))
-        return Table(f"synthetic_{deviation:g}", X, label)
+        return Table("clusters", X, label)
 
     return make
 
@@ -177,6 +185,8 @@ def draw_normal_plane(rng: np.random.Generator, full: bool) -> Table:
 GENERATED: dict[str, Maker] = {
     "synthetic_2": build_cluster_maker(100_000, 100, 2.0),
     "synthetic_8": build_cluster_maker(100_000, 100, 8.0),
+    "centres_2": build_cluster_maker(100_000, 100, 1.0, centre_deviation=2.0),
+    "centres_8": build_cluster_maker(100_000, 100, 1.0, centre_deviation=8.0),
     "synthetic_50": build_cluster_maker(10_000, 50, 2.0),
     "normal_2d": draw_normal_plane,
 }

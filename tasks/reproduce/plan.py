@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput
+from tasks.reproduce.run_time import RunTime
 
 if TYPE_CHECKING:
     from studies.reproduction.decision import Finding
@@ -39,6 +40,7 @@ class Reproduction:
     measured: int  # measurements of this run; the others were kept from an earlier one
     kept: int
     seconds: float
+    time: RunTime | None = None  # of all runs that made the results, if it is known
     changed: tuple[str, ...] = ()  # claims whose verdict is not the committed one
 
     @property

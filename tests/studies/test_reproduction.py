@@ -24,6 +24,7 @@ from studies.reproduction.measurement import Measurement
 from studies.reproduction.page_cells import read_sentences
 from studies.reproduction.picture_list import PICTURES
 from studies.reproduction.registry import (
+    MAX_FULL_DRAWS,
     PAPERS,
     Claim,
     Statement,
@@ -97,7 +98,9 @@ def test_registry_of_the_papers_is_complete_and_valid() -> None:
         assert set(claim.data) <= tables, claim.id
         assert set(claim.erratum) <= set(errata), claim.id
         assert claim.variant_of in ("", *ids)
-        assert bool(claim.variant_of) == claim.id[-1].isalpha()
+        number = claim.id.rstrip("abcdefgh")
+        readings = [each for each in claims if each.id.rstrip("abcdefgh") == number]
+        assert [bool(each.variant_of) for each in readings].count(False) == 1
         assert claim.place
         assert claim.figure
     assert set(EXPERIMENTS) == {claim.experiment for claim in claims}
@@ -235,6 +238,21 @@ def test_sample_of_claims_has_the_committed_verdicts(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("id", ["P4.C1", "P4.C6", "P4.C10"])
+def test_claims_of_scaling_have_the_committed_verdict_on_wine(
+    id: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PPDM_DATA", str(shared_data))
+    (claim,) = select_claims(id=id)
+    small = replace(claim, data=("wine",), draws_of={})
+    (job,) = small.list_measurements(frozenset(), full=False)
+    found = decide_claim(small, name_quantities(job, measure(job)[0]))
+    committed = read_committed_statements()[id]
+    on_wine = [each for each in committed if each.quantity.endswith("/wine")]
+    assert found.verdict == decide_again(small, on_wine).verdict
+
+
+@pytest.mark.slow
 def test_noise_that_is_too_small_flips_a_verdict(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,3 +293,31 @@ def test_read_committed_statements_has_every_committed_verdict() -> None:
     known = {claim.id: claim for claim in select_claims()}
     for id, decided in statements.items():
         assert decide_again(known[id], decided).verdict == verdicts[id], id
+
+
+@pytest.mark.parametrize(
+    ("table", "full", "draws"),
+    [
+        ("wine", False, 100),
+        ("iris", True, 50),
+        ("magic", False, 5),
+        ("waveform", False, 30),
+        ("synthetic_2", False, 20),
+        ("magic", True, MAX_FULL_DRAWS),
+        ("waveform", True, 30),
+        ("synthetic_2", True, 5),
+    ],
+)
+def test_list_measurements_of_a_full_run_has_few_draws_where_the_table_grows(
+    table: str, full: bool, draws: int
+) -> None:
+    claim = replace(
+        CLAIM,
+        data=(table,),
+        draws=100,
+        large_draws=5,
+        draws_of={"iris": 50, "waveform": 30, "synthetic_2": 20},
+    )
+    large = frozenset({"magic", "waveform", "synthetic_2"})
+    (job,) = claim.list_measurements(large, full=full)
+    assert job.draws == draws

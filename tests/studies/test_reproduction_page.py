@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,13 +13,13 @@ from ppdm_core.model.score import Score
 from studies.reproduction import results
 from studies.reproduction.code_version import compute_version, find_needed
 from studies.reproduction.decision import Decided, decide_again
-from studies.reproduction.draw_map import draw_frontier, draw_heat_map
-from studies.reproduction.map_text import describe_map
+from studies.reproduction.draw_map import draw_frontier, draw_heat_map, mark_missed
+from studies.reproduction.map_text import describe_goals, describe_map
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.method_map import SETTINGS, Audited, MapFile, list_risks
-from studies.reproduction.page_cells import find_worst
+from studies.reproduction.page_cells import explain, find_worst, format_finding
 from studies.reproduction.page_text import Grid, Paragraph, render_block, render_html
-from studies.reproduction.picture_list import Picture
+from studies.reproduction.picture import Picture
 from studies.reproduction.pictures import draw_picture
 from studies.reproduction.registry import select_claims
 from studies.reproduction.releases import filter_privacy, measure_privacy
@@ -90,6 +91,21 @@ def test_draw_picture_of_single_values_names_each_label(tmp_path: Path) -> None:
     assert all(word in text for word in ("ours", "theirs", "wine"))
 
 
+def test_draw_picture_of_points_and_clouds_names_labels_and_axes(tmp_path: Path) -> None:
+    points = Picture(
+        "p", "P9 figure 1", "x", "e", points={"ours": [("q", "r")]}, label="privacy", up="quality"
+    )
+    quantities = {"q": [0.1, 0.2], "r": [0.5, 0.6]}
+    assert draw_picture(points, {"wine": quantities, "iris": {}}, [], tmp_path / "p.svg")
+    clouds = Picture(
+        "c", "P9 figure 2", "x", "e", clouds={"left": {"one": ("q", "r")}}, tables=("wine",)
+    )
+    assert not draw_picture(clouds, {"iris": quantities}, [], tmp_path / "none.svg")
+    assert draw_picture(clouds, {"wine": quantities}, [], tmp_path / "c.svg")
+    text = (tmp_path / "p.svg").read_text() + (tmp_path / "c.svg").read_text()
+    assert all(word in text for word in ("ours", "privacy", "quality", "wine", "left", "one"))
+
+
 def test_render_html_of_a_wide_table_has_headings_in_its_cells(tmp_path: Path) -> None:
     headings = ("claim", "two", "three", "four", "five", "six")
     page = render_html(
@@ -111,6 +127,19 @@ def test_find_worst_of_open_statements_takes_the_one_that_is_mostly_outside() ->
     )
     for order in ((near, far), (far, near)):
         assert find_worst(decide_again(claim, order)).quantity.endswith("iris")
+
+
+def test_explain_without_results_for_a_changed_rule_says_so() -> None:
+    (claim,) = select_claims(id="P0.C12")
+    finding = decide_again(claim, ())
+    assert "not measured" in explain(finding)
+    assert "not measured" in format_finding(finding)[2]
+
+
+def test_format_finding_of_another_reading_says_which_is_counted() -> None:
+    (counted,), (other,) = select_claims(id="P0.C4b"), select_claims(id="P0.C4")
+    assert "Not counted: another reading of P0.C4b." in format_finding(decide_again(other, ()))[0]
+    assert "Not counted" not in format_finding(decide_again(counted, ()))[0]
 
 
 def make_score(name: str, value: float, better: str = "down") -> Score:
@@ -144,8 +173,37 @@ def test_describe_map_names_the_method_with_the_least_risk() -> None:
     first, *_, last = SETTINGS
     assert len(sentences) <= 10
     assert f"{first} has the least risk" in sentences[2]
-    assert f"that of {last} " in sentences[2]
+    assert f"{last} 94 points (2)" in sentences[2]
     assert sentences[-1].startswith(f"So, of these methods, use {first} today")
+
+
+def test_describe_map_leaves_out_methods_that_miss_the_common_utility() -> None:
+    first, second, *_ = SETTINGS
+    audits = [replace(each, share=0.2) if each.method == first else each for each in make_map()]
+    sentences = list(describe_map(audits))
+    assert f"no setting of ours comes so near for {first} on 2 of 2 tables" in sentences[1]
+    assert f"{second} has the least risk" in sentences[2]
+    assert not any(first in sentence for sentence in sentences[2:])
+    assert mark_missed(audits[0], first) == f"{first} *"
+    assert sentences[-1].startswith(f"So, of these methods, use {second} today")
+
+
+def test_describe_map_without_a_useful_method_recommends_none() -> None:
+    sentences = list(describe_map([replace(each, share=0.1) for each in make_map()]))
+    assert sentences[-1].startswith("No method comes near")
+
+
+def test_describe_goals_counts_attacks_that_remain_without_reconstruction() -> None:
+    prevented = {"known_pairs": (0.1, 0.05), "membership": (0.7, 0.5), "record_linkage": (0.9, 0.1)}
+    broken = {"known_pairs": (0.9, 0.05), "membership": (0.9, 0.5)}
+    cases = [
+        Audited("iris", method, {}, 1, "all", 0.8, 0.9, risks)
+        for method, risks in (("a", prevented), ("b", broken))
+    ]
+    sentence = describe_goals(cases)
+    assert sentence.startswith("In 1 of 2 cases no reconstruction")
+    assert "in 1 of these" in sentence
+    assert "record_linkage (1)" in sentence
 
 
 def test_draw_map_has_every_method_attack_and_table(tmp_path: Path) -> None:

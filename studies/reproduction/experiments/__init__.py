@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from studies.reproduction.experiments.cosine_rivals import cosine_rivals
 from studies.reproduction.experiments.cosines import (
-    cosine_rivals,
     cosine_sweep,
     kept_coefficients,
     salary_example,
@@ -17,11 +17,15 @@ from studies.reproduction.experiments.embeddings import (
     embedding_attacks,
     layout_quality,
 )
+from studies.reproduction.experiments.known_samples import (
+    known_sample,
+    known_sample_limits,
+    sign_search_times,
+)
 from studies.reproduction.experiments.laplace_mining import (
     component_counts,
     laplace_mining,
     laplace_privacy,
-    laplace_times,
     method_points,
 )
 from studies.reproduction.experiments.laplace_theory import (
@@ -30,23 +34,26 @@ from studies.reproduction.experiments.laplace_theory import (
     laplace_bounds,
     measured_noise,
 )
+from studies.reproduction.experiments.laplace_times import laplace_times
 from studies.reproduction.experiments.partitions import partitions
 from studies.reproduction.experiments.resampling import (
-    density_limits,
-    density_loss,
+    constant_column,
     half_of_the_rows,
     length_bounds,
     pooled_classifiers,
-    source_records,
     split_sizes,
 )
 from studies.reproduction.experiments.rotations import (
     breach_formula,
     known_rows,
-    known_sample,
-    known_sample_limits,
     rotation_mining,
-    sign_search_times,
+    withheld_records,
+)
+from studies.reproduction.experiments.source_records import (
+    density_limits,
+    density_loss,
+    growing_tables,
+    source_records,
 )
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import Quantities
@@ -65,14 +72,17 @@ EXPERIMENTS: dict[str, Experiment] = {
     "rotation_mining": rotation_mining,
     "known_rows": known_rows,
     "breach_formula": breach_formula,
+    "withheld_records": withheld_records,
     "known_sample": known_sample,
     "known_sample_limits": known_sample_limits,
     "sign_search_times": sign_search_times,
     "split_sizes": split_sizes,
+    "constant_column": constant_column,
     "pooled_classifiers": pooled_classifiers,
     "density_loss": density_loss,
     "half_of_the_rows": half_of_the_rows,
     "source_records": source_records,
+    "growing_tables": growing_tables,
     "density_limits": density_limits,
     "length_bounds": length_bounds,
     "kept_coefficients": kept_coefficients,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
-from typing import Any
 
 import numpy as np
 from scipy.fft import dct, idct
 
 from ppdm_core.attacks._column_matching import match_by_value, transport_costs
-from ppdm_core.metrics._clusters import run_kmeans
 from ppdm_core.metrics._pairs import choose_pairs, pair_distances
-from ppdm_core.metrics.cluster_f_measure import f_measure
 from ppdm_core.metrics.distance_loss import loss
 from ppdm_core.model.arrays import Floats, Ints
 from ppdm_core.model.rows import ArrayRows
@@ -34,7 +32,6 @@ CENTRAL = (0.1, 0.2)  # b and p of the paper's comparisons
 TEST_SHARE = 0.2
 GUESSES = 20
 MAX_PRIVACY_RECORDS = 2_000
-NORMAL_WIDTH, UNIFORM_WIDTH = 3.92, 1.9  # of the central 95 %, in deviations and half widths
 
 
 def choose_kept(rows: ArrayRows, b: float, p: float, bounds: str = "shares") -> Ints:
@@ -77,8 +74,22 @@ def kept_coefficients(job: Measurement) -> Quantities:
     for draw in range(job.draws):
         table = scale_table(load(job.table, draw), options["scale"])
         rows, m = table.make_rows(), table.X.shape[1]
-        by_b = [len(choose_kept(rows, level, 0.2, bounds)) for level in LEVELS]
-        by_p = [len(choose_kept(rows, 0.1, level, bounds)) for level in LEVELS]
+        kept_b = [choose_kept(rows, level, 0.2, bounds) for level in LEVELS]
+        kept_p = [choose_kept(rows, 0.1, level, bounds) for level in LEVELS]
+        by_b, by_p = ([len(each) for each in kept] for kept in (kept_b, kept_p))
+        shares = measure_energy(table.X)
+        for level, one, other in zip(LEVELS, kept_b, kept_p, strict=True):
+            for kept, b, p, name in (
+                (one, level, 0.2, f"p 0.2/b={level:g}"),
+                (other, 0.1, level, f"b 0.1/p={level:g}"),
+            ):
+                lost = 1.0 - float(shares[:, kept].sum(axis=1).min())
+                append(found, f"largest energy loss, {name}", lost)
+                append(found, f"largest energy loss less its limit, {name}", lost - b - p)
+                chance = compute_guess_chance(len(kept), 2 * m)
+                append(found, f"chance of guessing the order, {name}", chance)
+        compact = share_of_best_half(shares) - share_of_best_half(table.X**2)
+        append(found, "energy in half of the coefficients minus columns", compact)
         for level, count, other in zip(LEVELS, by_b, by_p, strict=True):
             append(found, f"kept, p 0.2/b={level:g}", count)
             append(found, f"kept, b 0.1/p={level:g}", other)
@@ -86,6 +97,25 @@ def kept_coefficients(job: Measurement) -> Quantities:
         append(found, "decrease of kept with b", -float(np.diff(by_b).max()))
         append(found, "decrease of kept with p", -float(np.diff(by_p).max()))
     return found
+
+
+def measure_energy(X: Floats) -> Floats:
+    """Return the share of each coefficient in the energy of each record that is not zero."""
+    energy = transform(X) ** 2
+    total = energy.sum(axis=1, keepdims=True)
+    return np.asarray((energy / np.where(total > 0, total, 1.0))[total[:, 0] > 0])
+
+
+def share_of_best_half(energy: Floats) -> float:
+    """Return the mean share of a record's energy in the half of the columns that has the most."""
+    total = energy.sum(axis=1, keepdims=True)
+    means = (energy / np.where(total > 0, total, 1.0))[total[:, 0] > 0].mean(axis=0)
+    return float(np.sort(means)[::-1][: len(means) // 2].sum())
+
+
+def compute_guess_chance(kept: int, most: int) -> float:
+    """Return the probability of guessing number and order of the columns, section 3.5."""
+    return 1.0 / sum(math.perm(i, kept) for i in range(kept, most + 1))
 
 
 def guess_privacy(X: Floats, Y: Floats, rng: np.random.Generator) -> float:
@@ -117,7 +147,7 @@ def cosine_sweep(job: Measurement) -> Quantities:
     """Measure accuracy, distances and privacy over b and p; figures 4 and 5."""
     found = Quantities()
     for draw in range(job.draws):
-        table = load(job.table, draw)
+        table = scale_table(load(job.table, draw), job.options.get("scale", "none"))
         X, label, C = table.X, table.label, transform(table.X)
         train, test = split_records(table.n, TEST_SHARE, draw)
         original = measure_accuracy(X, label, train, test)
@@ -145,56 +175,6 @@ def list_settings() -> list[tuple[float, float, str]]:
     """Return b and p of both series, with their names."""
     by_b = [(level, 0.2, f"p 0.2/b={level:g}") for level in LEVELS]
     return by_b + [(0.1, level, f"b 0.1/p={level:g}") for level in LEVELS]
-
-
-def cosine_rivals(job: Measurement) -> Quantities:
-    """Compare with noise of the same privacy, projections and random coefficients; figure 6."""
-    found = Quantities()
-    for draw in range(job.draws):
-        compare_rivals(found, load(job.table, draw), draw)
-    return found
-
-
-def compare_rivals(found: Quantities, table: Table, draw: int) -> None:
-    """Append the figures of one draw."""
-    X, label, C, rows = table.X, table.label, transform(table.X), table.make_rows()
-    train, test = split_records(table.n, TEST_SHARE, draw)
-    rng = np.random.default_rng([draw, 52])
-    kept = choose_kept(rows, *CENTRAL)
-    Y, m = C[:, kept], X.shape[1]
-
-    def measure(method: str, parameters: dict[str, Any]) -> tuple[float, Floats]:
-        made = release(rows, method, {**parameters, "scale": "none"}, draw)
-        return measure_accuracy(made.Y, label, train, test), made.Y
-
-    original, ours = (measure_accuracy(Z, label, train, test) for Z in (X, Y))
-    some = rng.permutation(table.n)[:MAX_PRIVACY_RECORDS]
-    worst = measure_privacy(X, reconstruct(C, kept))
-    average = guess_privacy(X[some], Y[some], rng)
-    for law, width in (("normal", NORMAL_WIDTH), ("uniform", UNIFORM_WIDTH)):
-        for privacy, name in ((average, "average"), (worst, "worst-case")):
-            rival, _ = measure("additive_noise", {"law": law, "b": privacy / width})
-            append(found, f"gain at {name} privacy over {law}", ours - rival)
-        rival, _ = measure("additive_noise", {"law": law, "b": 0.5 / width})
-        append(found, f"accuracy change at half privacy {law}", rival - original)
-    for count, name in ((len(kept), "as many columns"), (m - 1, "all but one")):
-        rival, Z = measure("random_projection", {"components": count})
-        append(found, f"gain over projection, {name}", ours - rival)
-        if name == "as many columns":
-            padded = np.pad(Z, ((0, 0), (0, m - Z.shape[1])))
-            difference = worst - measure_privacy(X, padded)
-            append(found, "worst-case privacy minus projection", difference)
-    chosen = rng.permutation(m)[: len(kept)]
-    rival = measure_accuracy(C[:, chosen], label, train, test)
-    append(found, "gain over random coefficients", ours - rival)
-    append(found, "change of F measure", measure_clusters(Y, X, label, train))
-
-
-def measure_clusters(Y: Floats, X: Floats, label: Ints, some: Ints) -> float:
-    """Return the F measure of K-means in the release less that in the original."""
-    count = int(label.max()) + 1
-    after, before = (f_measure(label[some], run_kmeans(Z[some], count)) for Z in (Y, X))
-    return after - before
 
 
 def secret_order(job: Measurement) -> Quantities:

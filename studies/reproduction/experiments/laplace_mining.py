@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 from itertools import pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,13 +24,11 @@ from studies.reproduction.releases import (
     release_laplace,
     split_records,
 )
-from studies.reproduction.tables import build_cluster_maker, load
+from studies.reproduction.tables import load
 
 NOISE_LEVELS = (0.1, 0.2, 0.3)
 TEST_SHARE = 0.1
 DEVIATIONS = (0.1, 0.25, 0.5)  # of the compared additive noise
-SIZES, WIDTHS = (20_000, 60_000, 100_000), (20, 60, 100)
-TIMED_QUERIES = 20
 
 
 def laplace_mining(job: Measurement) -> Quantities:
@@ -91,6 +86,8 @@ def laplace_privacy(job: Measurement) -> Quantities:
             append(found, f"drop without components/b={b:g}", before - after)
             difference = (before - after) - (plain - filtered)
             append(found, f"drop without minus with/b={b:g}", difference)
+            append(found, f"drop from no filtering/b={b:g}", plain - after)
+            append(found, f"drop from no filtering minus with/b={b:g}", filtered - after)
         guess = np.broadcast_to(made.X.mean(axis=0), made.X.shape)
         append(found, "privacy of guessing the mean", measure_privacy(made.X, guess))
     return found
@@ -170,66 +167,8 @@ def record_points(found: Quantities, points: dict[str, list[Point]]) -> None:
             append(found, f"accuracy of {name}/setting={place}", a)
             if name != "radius":
                 append(found, f"below the line/{name}/setting={place}", level + slope * p - a)
+                below = float(np.mean(privacy)) - p
+                append(found, f"privacy below the radius/{name}/setting={place}", below)
         for place, (one, more) in enumerate(pairwise(each), start=1):
             append(found, f"privacy step/{name}/step={place}", more[0] - one[0])
             append(found, f"accuracy step/{name}/step={place}", one[1] - more[1])
-
-
-def laplace_times(job: Measurement) -> Quantities:
-    """Measure processor time over the numbers of records and attributes; figures 10 and 11."""
-    found = Quantities()
-    for draw in range(job.draws):
-        by_records = [measure_times(n, WIDTHS[-1], draw) for n in SIZES]
-        by_width = [measure_times(SIZES[-1], m, draw) for m in WIDTHS[:-1]] + by_records[-1:]
-        for step, title in (("sanitize", "sanitizing"), ("radius", "mining")):
-            for axis, sizes, times in (
-                ("records", SIZES, by_records),
-                ("attributes", WIDTHS, by_width),
-            ):
-                seconds = [each[step] for each in times]
-                exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
-                append(found, f"exponent of {title}, {axis}", float(exponent))
-                for size, value in zip(sizes, seconds, strict=True):
-                    append(found, f"seconds of {title}/{axis}={size}", value)
-        last = by_records[-1]
-        append(found, "seconds for one query", last["radius"])
-        append(found, "time of radius over k 5", last["radius"] / last["five"])
-        moved = last["load and save"]
-        append(found, "time of sanitizing over loading and saving", last["sanitize"] / moved)
-    return found
-
-
-def measure_times(n: int, attributes: int, draw: int) -> dict[str, float]:
-    """Return seconds of processor time for the steps, with b = 0.3; mining for one query."""
-    rng = np.random.default_rng([draw, 24])
-    table = build_cluster_maker(n, attributes, 2.0)(rng, True)
-    rows = table.make_rows()
-    start = time.process_time()
-    made = release_laplace(rows, 0.3, draw)
-    times = {"sanitize": time.process_time() - start}
-    times["load and save"] = time_files(table.X, made.Y) if n == SIZES[-1] else math.nan
-    queries = rng.standard_normal((TIMED_QUERIES, made.Y.shape[1]))
-    for name, model in (
-        ("radius", MINERS["radius_knn"].from_public(made.public)),
-        ("five", MINERS["knn"](k=5)),
-    ):
-        model.fit(made.Y, made.label)
-        start = time.process_time()
-        model.predict(queries)
-        times[name] = (time.process_time() - start) / TIMED_QUERIES
-    return times
-
-
-def time_files(X: Floats, Y: Floats) -> float:
-    """Return the processor time to load the original from a CSV file and to save the release."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        names = [f"x{j}" for j in range(X.shape[1])]
-        csv.write_csv(pa.table(list(X.T), names=names), path)
-        start = time.process_time()
-        csv.read_csv(path)
-        csv.write_csv(pa.table(list(Y.T), names=names[: Y.shape[1]]), path)
-        return time.process_time() - start

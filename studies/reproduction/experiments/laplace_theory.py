@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from studies.reproduction.releases import Quantities, append, release, release_l
 from studies.reproduction.tables import load
 
 NOISE_LEVELS = (0.1, 0.2, 0.3)
-MAX_PAIRS = 50_000
+MAX_PAIRS, PAIRS_OF_RECORD = 50_000, 50
+MAX_LN_RATIO = 1e6
 
 
 def compute_posterior(gamma: float, prior: float) -> float:
@@ -48,6 +50,12 @@ def breach_examples(job: Measurement) -> Quantities:
     odds = (2 * 1000 - 1) / 2 - math.log(99.0)
     append(found, "normal, posterior at 1000", 1.0 / (1.0 + math.exp(-odds)))
     append(found, "pole, growth of ln ratio per decade", measure_pole_growth())
+    for name, ln_density in CONTINUOUS.items():
+        growth = measure_ratio_growth(ln_density)
+        append(found, f"continuous, growth of ln ratio per decade/density={name}", growth)
+    for place, largest in enumerate(find_unbounded_ratios(), start=1):
+        append(found, f"one condition less, ln ratio/condition={place}", largest)
+    append(found, "salaries, posterior of the largest at 250,000", compute_salary_breach())
     for nu in (1.0, 3.0, 10.0):
         error = measure_student_error(nu)
         append(found, f"student t, largest ln ratio minus formula/nu={nu:g}", error)
@@ -63,6 +71,51 @@ def measure_pole_growth() -> float:
     t = 10.0**-decades
     ln_ratio = -0.5 * np.log(t) - t + 1.0
     return float(np.polyfit(decades, ln_ratio, 1)[0])
+
+
+LnDensity = Callable[[Floats], Floats]
+CONTINUOUS: dict[str, LnDensity] = {  # up to a constant; infinite support, no zero, bounded tails
+    "laplace": lambda t: -np.abs(t),
+    "cauchy": lambda t: -np.log1p(t**2),
+    "logistic": lambda t: -np.abs(t) - 2.0 * np.log1p(np.exp(-np.abs(t))),
+    "cusp": lambda t: -np.sqrt(np.abs(t)),
+}
+
+
+def measure_ratio_growth(ln_density: LnDensity) -> float:
+    """Return how the largest ln f(t)/f(t + 1) grows with each decade that t comes near 0 or far."""
+    reach = np.arange(3.0, 13.0)
+    largest = []
+    for decades in reach:
+        t = 10.0 ** np.linspace(-decades, decades, 20_001)
+        t = np.concatenate([-t, [0.0], t])
+        ln_ratio = ln_density(t) - np.stack([ln_density(t - 1.0), ln_density(t + 1.0)])
+        largest.append(float(np.abs(ln_ratio).max()))
+    return float(np.polyfit(reach, largest, 1)[0])
+
+
+def find_unbounded_ratios() -> tuple[float, float, float]:
+    """Return the largest ln ratio if one condition of theorem 4 is violated, at most MAX_LN_RATIO.
+
+    The first is uniform noise from 0 to 1, whose ratio is infinite where one density is 0; the
+    second is t^2 exp(-|t|), with a zero at 0; the third is normal noise.
+    """
+    y = np.linspace(-0.5, 1.5, 2_001)
+    is_inside = (y >= 0) & (y <= 1)
+    uniform = math.inf if np.any(is_inside[250:] & ~is_inside[:-250]) else 0.0
+    t = 10.0 ** -np.arange(1.0, 301.0)
+    zero = float(np.max(-1.0 - (2.0 * np.log(t) - t)))  # ln f(1)/f(t)
+    far = 10.0 ** np.arange(0.0, 7.0)
+    normal = float(np.max((far**2 - (far - 1.0) ** 2) / 2))
+    first, second, third = (min(each, MAX_LN_RATIO) for each in (uniform, zero, normal))
+    return first, second, third
+
+
+def compute_salary_breach() -> float:
+    """Return the posterior of the only salary of 150,000 at a row of 250,000, example 1.1."""
+    salaries = np.append(np.linspace(20_000.0, 149_999.0, 99), 150_000.0)
+    likely = np.abs(250_000.0 - salaries) <= 100_000.0  # the noise is uniform
+    return float(likely[-1] / likely.sum())
 
 
 def measure_student_error(nu: float, distance: float = 4.0) -> float:
@@ -102,7 +155,9 @@ def measured_noise(job: Measurement) -> Quantities:
         for b in NOISE_LEVELS:
             made = release_laplace(rows, b, draw)
             T = project(made.public, made.X)
-            scale = float(np.mean(np.abs(made.Y - T) / np.ptp(T, axis=0)))
+            assert made.public.scales is not None
+            ranges = made.public.scales / b  # published ones, rounded up to two digits
+            scale = float(np.mean(np.abs(made.Y - T) / ranges))
             append(found, f"measured gamma/b={b:g}", math.exp(1.0 / scale))
             append(found, f"measured scale over b/b={b:g}", scale / b)
     return found
@@ -113,8 +168,9 @@ def distance_distortion(job: Measurement) -> Quantities:
     rows, found = load(job.table).make_rows(), Quantities()
     for draw in range(job.draws):
         rng = np.random.default_rng([draw, 23])
-        i = rng.integers(0, rows.n, MAX_PAIRS)
-        j = (i + rng.integers(1, rows.n, MAX_PAIRS)) % rows.n
+        count = min(MAX_PAIRS, PAIRS_OF_RECORD * rows.n)
+        i = rng.integers(0, rows.n, count)
+        j = (i + rng.integers(1, rows.n, count)) % rows.n
         for b in NOISE_LEVELS:
             made = release_laplace(rows, b, draw)
             assert made.public.scales is not None

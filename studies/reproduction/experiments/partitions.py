@@ -55,16 +55,22 @@ def compare_partitions(found: Quantities, table: Table, draw: int) -> None:
         kept = choose_horizontally(table, rng.integers(0, sites, table.n))
         same = np.isin(np.arange(m), kept) == np.isin(np.arange(m), central)
         append(found, f"horizontal, same coefficients/sites={sites}", float(np.mean(same)))
-        change = measure(kept)[0] - accuracy
-        append(found, f"horizontal, accuracy minus central/sites={sites}", change)
+        one, other = measure(kept)
+        append(found, f"horizontal, accuracy minus central/sites={sites}", one - accuracy)
+        append(found, f"horizontal, privacy/sites={sites}", other)
+    vertical = {}
     for sites in (2, 3):
         kept = choose_vertically(table.X, rng.permutation(m) % sites, *CENTRAL)
         one, other = measure(kept)
         append(found, f"vertical, kept/sites={sites}", len(kept))
         append(found, f"vertical, accuracy minus central/sites={sites}", one - accuracy)
         append(found, f"vertical, privacy minus central/sites={sites}", other - privacy)
+        append(found, f"vertical, privacy/sites={sites}", other)
+        vertical[sites] = one, other
         lost = 1.0 - np.sum(C[:, kept] ** 2, axis=1) / np.sum(C**2, axis=1)
         append(found, f"vertical, largest energy loss/sites={sites}", float(lost.max()))
+    for name, two, three in zip(("accuracy", "privacy"), *vertical.values(), strict=True):
+        append(found, f"vertical, {name} of 3 minus 2 sites", three - two)
 
 
 def choose_horizontally(table: Table, site: Ints) -> Ints:

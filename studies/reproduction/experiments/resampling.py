@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.attacks.norm_bounds import norm_bound
-from ppdm_core.attacks.source_record import SourceRecord
-from ppdm_core.metrics.dapl_plug_in import DaplPlugIn
 from ppdm_core.miners import MINERS
 from ppdm_core.model.arrays import Floats, Ints
-from ppdm_core.model.attacker import RecordSet
-from ppdm_core.numerics.kernel_model import BandwidthRule
-from studies.pooled_sites import measure_pool
+from studies.public_tables import get_data_folder, parse_numbers, read_columns
 from studies.reproduction.measurement import Measurement
 from studies.reproduction.releases import (
     Quantities,
@@ -37,6 +33,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "knn": lambda: MINERS["knn"](k=11, weights="uniform"),
     "nb": lambda: MINERS["naive_bayes"](floor=1e-9),  # as good as none, as in the paper
 }
+ROUNDING = 1e-9
 KERNEL = {"bandwidth": "paper", "lonely": "merge", "scale": "none", "clip": False}
 
 
@@ -132,68 +129,63 @@ def half_of_the_rows(job: Measurement) -> Quantities:
     return found
 
 
-def density_loss(job: Measurement) -> Quantities:
-    """Measure the error of the density, as two readings of DAPL, over the number of sites."""
-    table, found, sites = load(job.table), Quantities(), job.options["sites"]
-    label = table.label.astype(np.int32)
-    for draw in range(job.draws):
-        for count in sites:
-            *_, plug_in, held_out = measure_pool(table.X, label, count, draw)
-            append(found, f"plug-in DAPL/L={count}", plug_in)
-            append(found, f"held-out DAPL/L={count}", held_out)
-    for name in ("plug-in DAPL", "held-out DAPL"):
-        first, last = found[f"{name}/L={sites[0]}"], found[f"{name}/L={sites[-1]}"]
-        found[f"{name}, most sites minus one"] = [b - a for a, b in zip(first, last, strict=True)]
-    return found
-
-
-def source_records(job: Measurement) -> Quantities:
-    """Identify the record behind each row, and measure the bound that a row sets."""
-    table, found = load(job.table), Quantities()
-    for draw in range(job.draws):
-        X, train, _ = split_table(table, draw)
-        made = resample(X[train], table.label[train], 8_000 + draw)
-        no_codes = np.zeros((len(made.X), 0), dtype=np.int32)
-        targets = RecordSet(made.X, no_codes, made.label.astype(np.int32))
-        rng = np.random.default_rng([draw, 43])
-        estimate = SourceRecord().attack(made.make_view(targets=targets), rng)
-        guess, chance = estimate.candidates["known"], estimate.claims["known"]
-        is_right = guess == made.source[:, None]
-        append(found, "source identified", float(np.mean(is_right[:, 0])))
-        append(found, "posterior of the source", float(np.mean(np.sum(chance * is_right, axis=1))))
-        widths = made.sanitizer.compute_bandwidths(made.schema, made.fitted)
-        reach = 2 * widths[made.row_label + 1] / np.ptp(made.X, axis=0)
-        append(found, "width of the bound", float(np.mean(np.minimum(reach, 1.0))))
-    return found
-
-
-def density_limits(job: Measurement) -> Quantities:
-    """Measure the distance of the kernel density from a normal one for few and many records."""
-    found, measure = Quantities(), DaplPlugIn().measure_class
-    rule = BandwidthRule(is_corrected=False, floor=0.0)
-    for draw in range(job.draws):
-        rng = np.random.default_rng([draw, 44])
-        for d in (1, 2, 4):
-            few, many = (
-                measure(rng.standard_normal((n, d)), rule, np.ones(d), rng) for n in (100, 1_600)
-            )
-            append(found, f"distance, 100 minus 1600 records/d={d}", few - many)
-        wide = BandwidthRule(is_corrected=False, floor=100.0)
-        distance = measure(rng.standard_normal((400, 2)), wide, np.ones(2), rng)
-        append(found, "distance, bandwidth of 100 deviations", distance)
-    return found
-
-
 def length_bounds(job: Measurement, records: int = 200, matrices: int = 50) -> Quantities:
-    """Count how often the bound of lemma 4.1 is above the true length."""
+    """Count how often the bounds of lemmas 4.1 and 4.2 are above the truth, and say nothing.
+
+    The second bound of an element is what the first leaves after the other elements of its column.
+    """
     found = Quantities()
     for draw in range(job.draws):
         rng = np.random.default_rng([draw, 45])
         for directions in (20, 50, 100):
             A, B = rng.random((2, matrices, records, 10))
+            length = np.linalg.norm(A, axis=1)
             R = rng.standard_normal((matrices, directions, records)) / np.sqrt(directions)
             product = np.sum((R @ A) * (R @ B), axis=1)  # (matrices, pairs)
             bound = norm_bound(product, np.linalg.norm(B, axis=1))
-            share = float(np.mean(bound > np.linalg.norm(A, axis=1)))
+            share = float(np.mean(bound > length))
             append(found, f"bounds above the true length/directions={directions}", share)
+            element = A[:, 0]
+            of_element = bound_element(bound, length, element)
+            share = float(np.mean(of_element > element + ROUNDING))
+            append(found, f"bounds above the true element/directions={directions}", share)
+        exact = norm_bound(np.sum(A * B, axis=1), np.linalg.norm(B, axis=1))
+        share = float(np.mean(bound_element(exact, length, element) > 0))
+        append(found, "bounds of elements above 0, exact product", share)
     return found
+
+
+def bound_element(bound: Floats, length: Floats, element: Floats) -> Floats:
+    """Return the lower bound of an element, given those of its column and the other elements."""
+    return np.asarray(np.sqrt(np.maximum(bound**2 - (length**2 - element**2), 0.0)))
+
+
+def constant_column(job: Measurement) -> Quantities:
+    """Classify by naive Bayes as the formula is, with a constant column and variances of 0."""
+    columns = read_columns(get_data_folder(), job.table)
+    label = np.unique(columns.pop("label"), return_inverse=True)[1].astype(np.int64)
+    X, found = parse_numbers(columns, len(label))[1], Quantities()
+    table = Table(job.table, X[:, np.ptp(X, axis=0) > 0], label)
+    for draw in range(job.draws):
+        varied, train, test = split_table(table, draw)
+        whole = np.column_stack([varied, np.zeros(len(varied))])  # it has no scale
+        chances = compute_literal_chances(whole[train], label[train], whole[test])
+        is_defined = ~np.isnan(chances).all(axis=1)
+        answer = np.where(is_defined, np.argmax(np.nan_to_num(chances, nan=-np.inf), axis=1), 0)
+        is_wrong = answer != label[test]
+        append(found, "share of records with a defined probability", float(np.mean(is_defined)))
+        append(found, "error nb, undefined is the first class", float(np.mean(is_wrong)))
+        append(found, "error nb, undefined is no error", float(np.mean(is_wrong & is_defined)))
+    return found
+
+
+def compute_literal_chances(X: Floats, label: Ints, queries: Floats) -> Floats:
+    """Return the log probability of each class for each query; 0 times infinity is undefined."""
+    found = []
+    for code in range(int(label.max()) + 1):
+        own = X[label == code]
+        mean, variance = own.mean(axis=0), own.var(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = -0.5 * np.log(variance) - (queries - mean) ** 2 / (2.0 * variance)
+        found.append(terms.sum(axis=1) + np.log(len(own) / len(X)))
+    return np.array(found).T
