@@ -201,7 +201,8 @@ def test_run_on_workers_scheduler_killed_in_attack_no_process_left(
 def list_own_attacks() -> list[psutil.Process]:
     """Return the attack processes of this process."""
     children = psutil.Process().children()
-    return [each for each in children if "tasks.audit.attack_worker" in each.cmdline()]
+    alive = filter(is_alive, children)
+    return [each for each in alive if "tasks.audit.attack_worker" in each.cmdline()]
 
 
 def is_alive(process: psutil.Process) -> bool:
