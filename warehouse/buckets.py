@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
-from warehouse.credentials import check_url, read_credentials
+from warehouse.credentials import LOCAL_HOSTS, SECRET_PARAMETERS, check_url, read_credentials
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -23,7 +24,7 @@ LIST_SECONDS = 10.0
 REFUSALS = (401, 403)  # of HTTP
 # Codes of stores without space: of Ceph with status 403, of MinIO with 507 and 400.
 FULL = ("QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a bucket
 DEFAULT_REGION = "us-east-1"
 
 
@@ -40,8 +41,9 @@ def split_url(url: str) -> tuple[str, str]:
 
 def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None:
     """Check the URL of a bucket and the options for it; ``key`` is that of the URL."""
-    bucket, _ = split_url(url)
-    if not bucket or "@" in bucket or ":" in bucket:
+    bucket, name = split_url(url)
+    parameters = {each for each, _ in parse_qsl(name.partition("?")[2], keep_blank_values=True)}
+    if not NAME.fullmatch(bucket) or parameters & SECRET_PARAMETERS:
         raise BadInput(
             f"The '{key}' key is not of the form s3://bucket/name.",
             remedy="Write the bucket and the name alone; keys belong into the environment.",
@@ -49,7 +51,7 @@ def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None
     if "endpoint" in options:
         check_url(options["endpoint"], ("https", "http"), "endpoint")
         parts = urlsplit(options["endpoint"])
-        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
             raise BadInput(
                 "The 'endpoint' key begins with http://: rows would travel unencrypted.",
                 remedy="Use https://.",

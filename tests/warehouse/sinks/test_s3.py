@@ -103,7 +103,13 @@ def test_check_target_reader_refused(buckets: Buckets, monkeypatch: pytest.Monke
     ("kind", "options", "words"),
     [
         ("s3", {"url": "s3://key:CANARY@bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://key%3ACANARY%40bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://key:a/CANARY@bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://bucket/p?secret_access_key=CANARY"}, "not of the form"),
         ("s3", {"url": "s3://b/p", "endpoint": "https://a:CANARY@host"}, "contains a password"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://a:1/CANARY@host"}, "contains a password"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://host:CANARY"}, "is not a URL"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://host?x=CANARY"}, "is not supported"),
         ("s3", {"url": "s3://b/p", "endpoint": "http://example.org"}, "unencrypted"),
         ("s3", {"url": "s3://b/p", "waive": "all"}, "must be"),
         ("postgresql", {"url": "postgresql://a:CANARY@h/d"}, "contains a password"),
