@@ -60,6 +60,11 @@ def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None
 
 def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
     """Return the bucket of a URL, with keys from the environment or the credentials file."""
+    return _make_store(url, options, MAX_RETRIES, **read_keys(url, options))
+
+
+def read_keys(url: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of a bucket from the environment or the credentials file."""
     keys = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in KEYS}
     if "credentials" in options:
         keys = {**dict.fromkeys(KEYS, ""), **read_credentials(options["credentials"], KEYS)}
@@ -70,8 +75,7 @@ def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
             remedy="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file in "
             "'credentials'.",
         )
-    given = {name: value for name, value in keys.items() if value}
-    return _make_store(url, options, MAX_RETRIES, **given)
+    return {name: value for name, value in keys.items() if value}
 
 
 def is_listed_publicly(url: str, options: Mapping[str, str], prefix: str) -> bool | None:
@@ -91,9 +95,8 @@ def _list_without_keys(url: str, options: Mapping[str, str], prefix: str) -> boo
     import urllib.error
     import urllib.request
 
-    endpoint = _find_endpoint(options) or f"https://s3.{_find_region(options)}.amazonaws.com"
     query = urlencode({"list-type": "2", "max-keys": "1", "prefix": prefix})
-    address = f"{endpoint.rstrip('/')}/{quote(split_url(url)[0])}?{query}"
+    address = f"{find_address(url, options)}?{query}"
     try:
         with urllib.request.urlopen(address, timeout=LIST_SECONDS):
             return True
@@ -103,11 +106,17 @@ def _list_without_keys(url: str, options: Mapping[str, str], prefix: str) -> boo
         return None
 
 
+def find_address(url: str, options: Mapping[str, str]) -> str:
+    """Return the address of a bucket on its server."""
+    endpoint = _find_endpoint(options) or f"https://s3.{find_region(options)}.amazonaws.com"
+    return f"{endpoint.rstrip('/')}/{quote(split_url(url)[0])}"
+
+
 def _find_endpoint(options: Mapping[str, str]) -> str:
     return options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL", "")
 
 
-def _find_region(options: Mapping[str, str]) -> str:
+def find_region(options: Mapping[str, str]) -> str:
     return options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION
 
 
@@ -120,7 +129,7 @@ def _make_store(url: str, options: Mapping[str, str], retries: int, **keys: Any)
         keys["endpoint"] = endpoint
     return S3Store(
         split_url(url)[0],
-        region=_find_region(options),
+        region=find_region(options),
         client_options=client,
         retry_config={"max_retries": retries, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
         **keys,

@@ -24,6 +24,7 @@ PORT = 5432
 CONNECT_SECONDS = 10
 NO_RIGHT = "42501"
 MISSING = ("42P01", "3F000", "3D000", "42704")  # table, schema, database, role
+EXISTING = ("42P07", "23505")  # table, row with the same key
 # Classes of SQLSTATE: connection, resources, intervention of an operator, system, internal.
 TROUBLE = ("08", "53", "57", "58", "XX")
 
@@ -130,6 +131,11 @@ def describe_error(
         return BadInput(
             f"{doing} failed: a table, schema or role does not exist on {server}.",
             remedy="Check the names in the release file.",
+        )
+    if state in EXISTING:
+        return BadInput(
+            f"{doing} failed: a table of this version exists already on {server}.",
+            remedy="Rename or drop it, or name another schema.",
         )
     if "query" in options:
         return BadInput(
