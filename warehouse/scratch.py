@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "128MB"  # of DuckDB; sorts and large hash tables beyond it are in the folder
+EMPTY_MEMORY = "64MB"  # of a warehouse beside it
+IDLE_MEMORY = "16MB"  # of a database that is not used for a while
 DATABASE = "scratch.duckdb"
 
 
@@ -47,16 +49,22 @@ def open_scratch_database(folder: Path | None = None) -> Iterator[duckdb.DuckDBP
         yield db
 
 
+def free_memory(db: duckdb.DuckDBPyConnection) -> None:
+    """Write what a database holds in memory to its folder, because other work needs the memory."""
+    for limit in (IDLE_MEMORY, MEMORY):
+        db.execute(f"set memory_limit = '{limit}'").fetchall()
+
+
 @contextmanager
 def open_empty_warehouse(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a new warehouse in a folder."""
-    with closing(_connect(folder)) as db:
+    """Open a new warehouse in a folder, beside another database."""
+    with closing(_connect(folder, EMPTY_MEMORY)) as db:
         migrate(db, folder / DATABASE)
         yield db
 
 
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+def _connect(folder: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    limits = {"temp_directory": str(folder), "memory_limit": MEMORY}
+    limits = {"temp_directory": str(folder), "memory_limit": memory}
     return duckdb.connect(str(folder / DATABASE), config={**SETTINGS, **limits})

@@ -88,9 +88,7 @@ class S3(ServerSink):
     def stage(self, delivery: Delivery, folder: Path) -> None:
         store = open_bucket(delivery.options["url"], delivery.options)
         with translate_bucket_errors(store, delivery.options["url"], is_begun=True):
-            _delete_data(
-                store, delivery
-            )  # of a killed run, whose files may have other bytes
+            _delete_data(store, delivery)  # of a killed run, whose files may have other bytes
             for path in sorted(folder.iterdir()):
                 upload_file(store, f"{_name_data(delivery)}/{path.name}", path)
                 checkpoint("object staged")
