@@ -12,7 +12,7 @@ from benchmarks.memory import measure_whole_memory
 from tests.support.small_release import CONTENT, feature
 
 FEATURES = ("height", "weight", "pulse", "iron", "sugar", "sleep")
-MAX_BYTES, MAX_GROWTH_BYTES = 500 * 10**6, 60 * 2**20
+MAX_BYTES, MAX_GROWTH_BYTES = 500 * 10**6, 60 * 10**6
 ROWS = """
 copy (
   select 'id-' || i as person, if(i % 2 = 0, 'calm', 'tense') as mood, 'note ' || i as notes,
@@ -52,8 +52,9 @@ def measure(folder: Path, n: int) -> int:
     return measure_whole_memory(foretell, str(write_release(folder, n)))
 
 
+# The smaller table fills the cache of the database already, which has 128 MB.
 @pytest.mark.slow
 def test_foretell_more_rows_hardly_more_memory(tmp_path: Path) -> None:
-    small, large = measure(tmp_path / "s", 300_000), measure(tmp_path / "l", 2_000_000)
+    small, large = measure(tmp_path / "s", 700_000), measure(tmp_path / "l", 2_000_000)
     assert large < MAX_BYTES, f"{large:,} bytes"
     assert large - small < MAX_GROWTH_BYTES, f"{small:,} and {large:,} bytes"
