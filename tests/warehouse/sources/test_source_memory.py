@@ -20,9 +20,13 @@ from warehouse.sources import SOURCES
 ROWS = "select i as id, {cells}, 'note ' || i as notes from range({n}) r(i)"
 CELLS = ", ".join(f"((i * {prime}) % 997) / 7.0 as x{prime}" for prime in (101, 103, 107, 109))
 MAX_GROWTH_BYTES = 60 * 2**20
-# Rows of the smaller and the larger table. The larger one takes more memory than may be added.
-SIZES = {"excel": (20_000, 120_000), "sas": (250_000, 1_000_000)}
-USUAL_SIZES = (300_000, 2_000_000)
+# Rows of the smaller table, which fills all caches (128 MB of each database), and of the larger,
+# which has more bytes than may be added.
+SIZES = {
+    "excel": (20_000, 120_000),
+    **dict.fromkeys(("sas", "spss", "stata"), (500_000, 1_500_000)),
+}
+USUAL_SIZES = (3_000_000, 5_000_000)
 MOST_ROWS, MAX_BYTES = 10_000_000, 500 * 10**6
 MANY_FILES = 10
 
