@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "128MB"  # of DuckDB; sorts and large hash tables beyond it are in the folder
-EMPTY_MEMORY = "64MB"  # of a warehouse beside it
 IDLE_MEMORY = "16MB"  # of a database that is not used for a while
 DATABASE = "scratch.duckdb"
 
@@ -57,14 +56,14 @@ def free_memory(db: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def open_empty_warehouse(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a new warehouse in a folder, beside another database."""
-    with closing(_connect(folder, EMPTY_MEMORY)) as db:
+    """Open a new warehouse in a folder."""
+    with closing(_connect(folder)) as db:
         migrate(db, folder / DATABASE)
         yield db
 
 
-def _connect(folder: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
+def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    limits = {"temp_directory": str(folder), "memory_limit": memory}
+    limits = {"temp_directory": str(folder), "memory_limit": MEMORY}
     return duckdb.connect(str(folder / DATABASE), config={**SETTINGS, **limits})
