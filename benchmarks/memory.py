@@ -1,4 +1,4 @@
-"""Peak memory of work in a separate process, without what was allocated before (Linux)."""
+"""Peak memory of work in a separate process (Linux)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ def measure_peak_memory(work: Callable[..., object], *arguments: object) -> int:
     """Return the bytes that a module-level function needs above the interpreter and imports."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_measure_peak_memory, work, arguments).result()
+
+
+def measure_whole_memory(work: Callable[..., object], *arguments: object) -> int:
+    """Return the bytes of a process that calls a module-level function, imports included."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_measure_whole_memory, work, arguments).result()
+
+
+def _measure_whole_memory(work: Callable[..., object], arguments: tuple[object, ...]) -> int:
+    work(*arguments)
+    return _read_status("VmHWM")
 
 
 def _measure_peak_memory(work: Callable[..., object], arguments: tuple[object, ...]) -> int:

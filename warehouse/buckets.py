@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, PpdmError
-from warehouse.credentials import check_url, read_credentials
+from warehouse.credentials import LOCAL_HOSTS, SECRET_PARAMETERS, check_url, read_credentials
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -23,7 +24,7 @@ LIST_SECONDS = 10.0
 REFUSALS = (401, 403)  # of HTTP
 # Codes of stores without space: of Ceph with status 403, of MinIO with 507 and 400.
 FULL = ("QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a bucket
 DEFAULT_REGION = "us-east-1"
 
 
@@ -40,8 +41,9 @@ def split_url(url: str) -> tuple[str, str]:
 
 def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None:
     """Check the URL of a bucket and the options for it; ``key`` is that of the URL."""
-    bucket, _ = split_url(url)
-    if not bucket or "@" in bucket or ":" in bucket:
+    bucket, name = split_url(url)
+    parameters = {each for each, _ in parse_qsl(name.partition("?")[2], keep_blank_values=True)}
+    if not NAME.fullmatch(bucket) or parameters & SECRET_PARAMETERS:
         raise BadInput(
             f"The '{key}' key is not of the form s3://bucket/name.",
             remedy="Write the bucket and the name alone; keys belong into the environment.",
@@ -49,7 +51,7 @@ def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None
     if "endpoint" in options:
         check_url(options["endpoint"], ("https", "http"), "endpoint")
         parts = urlsplit(options["endpoint"])
-        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
             raise BadInput(
                 "The 'endpoint' key begins with http://: rows would travel unencrypted.",
                 remedy="Use https://.",
@@ -58,6 +60,11 @@ def check_bucket_options(url: str, options: Mapping[str, str], key: str) -> None
 
 def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
     """Return the bucket of a URL, with keys from the environment or the credentials file."""
+    return _make_store(url, options, MAX_RETRIES, **read_keys(url, options))
+
+
+def read_keys(url: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of a bucket from the environment or the credentials file."""
     keys = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in KEYS}
     if "credentials" in options:
         keys = {**dict.fromkeys(KEYS, ""), **read_credentials(options["credentials"], KEYS)}
@@ -68,8 +75,7 @@ def open_bucket(url: str, options: Mapping[str, str]) -> S3Store:
             remedy="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file in "
             "'credentials'.",
         )
-    given = {name: value for name, value in keys.items() if value}
-    return _make_store(url, options, MAX_RETRIES, **given)
+    return {name: value for name, value in keys.items() if value}
 
 
 def is_listed_publicly(url: str, options: Mapping[str, str], prefix: str) -> bool | None:
@@ -89,9 +95,8 @@ def _list_without_keys(url: str, options: Mapping[str, str], prefix: str) -> boo
     import urllib.error
     import urllib.request
 
-    endpoint = _find_endpoint(options) or f"https://s3.{_find_region(options)}.amazonaws.com"
     query = urlencode({"list-type": "2", "max-keys": "1", "prefix": prefix})
-    address = f"{endpoint.rstrip('/')}/{quote(split_url(url)[0])}?{query}"
+    address = f"{find_address(url, options)}?{query}"
     try:
         with urllib.request.urlopen(address, timeout=LIST_SECONDS):
             return True
@@ -101,11 +106,17 @@ def _list_without_keys(url: str, options: Mapping[str, str], prefix: str) -> boo
         return None
 
 
+def find_address(url: str, options: Mapping[str, str]) -> str:
+    """Return the address of a bucket on its server."""
+    endpoint = _find_endpoint(options) or f"https://s3.{find_region(options)}.amazonaws.com"
+    return f"{endpoint.rstrip('/')}/{quote(split_url(url)[0])}"
+
+
 def _find_endpoint(options: Mapping[str, str]) -> str:
     return options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL", "")
 
 
-def _find_region(options: Mapping[str, str]) -> str:
+def find_region(options: Mapping[str, str]) -> str:
     return options.get("region") or os.environ.get("AWS_REGION") or DEFAULT_REGION
 
 
@@ -118,7 +129,7 @@ def _make_store(url: str, options: Mapping[str, str], retries: int, **keys: Any)
         keys["endpoint"] = endpoint
     return S3Store(
         split_url(url)[0],
-        region=_find_region(options),
+        region=find_region(options),
         client_options=client,
         retry_config={"max_retries": retries, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
         **keys,

@@ -10,33 +10,62 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ppdm_core.model.errors import BadInput
 
-SECRET_PARAMETERS = {"password", "sslpassword", "passfile", "access_key_id", "secret_access_key"}
+SECRET_PARAMETERS = {
+    *("password", "sslpassword", "passfile", "oauth_client_secret"),
+    *("access_key_id", "secret_access_key", "session_token"),
+}
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def check_url(url: str, schemes: tuple[str, ...], key: str) -> None:
-    """Check the form of a URL, and that it holds no password; the message does not show it."""
+def check_url(
+    url: str, schemes: tuple[str, ...], key: str, parameters: frozenset[str] = frozenset()
+) -> None:
+    """Check the form of a URL, and that it holds no password; the message does not show it.
+
+    ``parameters`` are those that may follow a question mark.
+    """
+    given: set[str] = set()
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in schemes and bool(parts.netloc)
-        given = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-        has_password = parts.password is not None or bool(given & SECRET_PARAMETERS)
-    except ValueError:
-        is_url, has_password = False, False
+        given = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+        if has_secret(url):
+            raise BadInput(
+                f"The URL in '{key}' contains a password.",
+                remedy="Remove it, change that password, and give the new one in the environment "
+                "or in the file that 'credentials' names.",
+            )
+        host = parts.netloc.rpartition("@")[2]
+        is_host = parts.port != 0 and bool(parts.netloc) and "%" not in host
+        is_url = is_host and parts.scheme in schemes and not parts.fragment
+    except ValueError:  # of a port that is no number, or brackets; its text quotes the URL
+        is_url = False
     if not is_url:
         raise BadInput(
             f"The '{key}' key is not a URL that begins with {' or '.join(schemes)}://.",
             remedy=f"Correct '{key}'.",
         )
-    if has_password:
+    if not given <= parameters:
+        words = f"Only these may follow the '?': {', '.join(sorted(parameters))}."
         raise BadInput(
-            f"The URL in '{key}' contains a password.",
-            remedy="Remove it, change that password, and give the new one in the environment or in "
-            "the file that 'credentials' names.",
+            f"The URL in '{key}' has a parameter that is not supported.",
+            remedy=words if parameters else "Remove the '?' and what follows it.",
         )
+
+
+def has_secret(url: str) -> bool:
+    """Return whether a URL holds a password, or an '@' after its host.
+
+    A password that is not escaped ends the host at the first of / ? #, so its '@' comes later.
+    """
+    parts = urlsplit(url)
+    names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    user, _, _ = parts.netloc.rpartition("@")
+    rest = url.partition("://")[2].removeprefix(parts.netloc)
+    return ":" in unquote(user) or "@" in unquote(rest) or bool(names & SECRET_PARAMETERS)
 
 
 def read_credentials(path: str, names: tuple[str, ...]) -> dict[str, str]:

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from ppdm_core.model.errors import BadInput, Defect, MachineTrouble, PpdmError
-from warehouse.credentials import check_url, read_credentials
+from warehouse.credentials import LOCAL_HOSTS, check_url, read_credentials
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Cursor
 
 SCHEMES = ("postgresql", "postgres")
+SSL_MODE, SSL_MODES = "sslmode", ("require", "verify-ca", "verify-full")
+PARAMETERS = frozenset(
+    {SSL_MODE, "sslrootcert", "sslcert", "sslkey", "application_name", "target_session_attrs"}
+)
 PORT = 5432
 CONNECT_SECONDS = 10
 NO_RIGHT = "42501"
 MISSING = ("42P01", "3F000", "3D000", "42704")  # table, schema, database, role
+EXISTING = ("42P07", "23505")  # table, row with the same key
 # Classes of SQLSTATE: connection, resources, intervention of an operator, system, internal.
 TROUBLE = ("08", "53", "57", "58", "XX")
 
 
 def check_server_options(options: Mapping[str, str]) -> None:
-    """Check the URL of a server: it names host and database, and holds no password."""
-    check_url(options["url"], SCHEMES, "url")
-    if not urlsplit(options["url"]).path.strip("/"):
+    """Check the URL of a server: host and database, no password, and TLS to another machine."""
+    check_url(options["url"], SCHEMES, "url", PARAMETERS)
+    parts = urlsplit(options["url"])
+    if not parts.path.strip("/"):
         raise BadInput("The URL in 'url' names no database.", remedy="Add it: .../DATABASE")
+    modes = [value for name, value in parse_qsl(parts.query) if name == SSL_MODE]
+    if not _is_local(parts.hostname) and modes not in ([mode] for mode in SSL_MODES):
+        raise BadInput(
+            "The server in 'url' is another machine, and the URL does not ask for TLS: rows would "
+            "travel unencrypted.",
+            remedy=f"Add ?{SSL_MODE}={SSL_MODES[-1]} to the URL (or {', '.join(SSL_MODES[:-1])}).",
+        )
+
+
+def _is_local(host: str | None) -> bool:
+    """Return whether a server is on the same machine; libpq reads the environment, too."""
+    host = os.environ.get("PGHOSTADDR") or host or os.environ.get("PGHOST", "")
+    return not host or host.startswith(("/", "@")) or host in LOCAL_HOSTS
 
 
 def describe_server(url: str) -> str:
@@ -111,6 +131,11 @@ def describe_error(
         return BadInput(
             f"{doing} failed: a table, schema or role does not exist on {server}.",
             remedy="Check the names in the release file.",
+        )
+    if state in EXISTING:
+        return BadInput(
+            f"{doing} failed: a table of this version exists already on {server}.",
+            remedy="Rename or drop it, or name another schema.",
         )
     if "query" in options:
         return BadInput(

@@ -43,11 +43,11 @@ def digest_row_blocks(tables: Iterable[pa.Table], run_bytes: int = RUN_BYTES) ->
     temporary folder and merged.
     """
     rest = iter(tables)
-    first = next(rest)
-    kinds = describe_columns(first)
+    first = next(rest, None)
+    kinds = [] if first is None else describe_columns(first)
     heading = json.dumps(kinds, ensure_ascii=False, separators=(",", ":")).encode()
     digest = hashlib.sha256(SCHEME + heading + b"\n")
-    if not kinds:
+    if first is None or not kinds:
         return digest.hexdigest()
     for rows in sort_runs(collect_runs(chain([first], rest), run_bytes), run_bytes):
         digest.update(rows.tobytes())

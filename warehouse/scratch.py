@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "128MB"  # of DuckDB; sorts and large hash tables beyond it are in the folder
+IDLE_MEMORY = "16MB"  # of a database that is not used for a while
 DATABASE = "scratch.duckdb"
 
 
@@ -45,6 +46,12 @@ def open_scratch_database(folder: Path | None = None) -> Iterator[duckdb.DuckDBP
     with closing(_connect(folder)) as db:
         db.begin()
         yield db
+
+
+def free_memory(db: duckdb.DuckDBPyConnection) -> None:
+    """Write what a database holds in memory to its folder, because other work needs the memory."""
+    for limit in (IDLE_MEMORY, MEMORY):
+        db.execute(f"set memory_limit = '{limit}'").fetchall()
 
 
 @contextmanager

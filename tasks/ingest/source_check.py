@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ppdm_core.model.policy import Policy
 from tasks.context import ReleaseContext
 from tasks.ingest import expectations
+from tasks.ingest.judge_process import validate_apart
 from tasks.progress import Step, start_step
 from warehouse.cell_changes import count_changes
 from warehouse.changed_columns import count_changed_cells
@@ -72,9 +73,9 @@ def open_checked_source(
         label = summarize_label(db, TABLE, context.columns)
         start_step(Step.VALIDATE)
         summary = expectations.check_profile(
-            counts, context.columns, record_id=context.record_id, file=name
+            counts, context.columns, record_id=context.record_id, file=name, validate=validate_apart
         )
-        passed = expectations.judge_expectations(counts, context.expectations)
+        passed = expectations.judge_expectations(counts, context.expectations, validate_apart)
         expectations.check_expectations(context.expectations, passed, file=name)
         facts = {
             "rows": int(counts[ROWS]),

@@ -18,6 +18,7 @@ from tasks.sanitize.inputs import SanitizeInputs
 from warehouse.home import translate_disk_errors
 from warehouse.parquet_parts import write_parts
 from warehouse.sanitized_tables import read_validated_blocks
+from warehouse.scratch import free_memory
 from warehouse.validated_table import write_validated
 
 VALIDATED = "main.validated"
@@ -95,8 +96,10 @@ def validate_records(
         context.record_id,
         lambda ids: state.noise.make_record_keys(ids, *scope),
     )
+    free_memory(source.db)
     schema = mark_bounds_from_data(validated.schema, context.columns)
     blocks = read_validated_blocks(source.db, VALIDATED, schema)
     with translate_disk_errors(source.folder):
         rows = write_parts(blocks, schema, source.folder / "validated")
+    free_memory(source.db)
     return ValidatedRecords(rows, validated.digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.model.errors import BadInput
-from warehouse.row_digest import digest_released_rows
+from warehouse.row_digest import digest_released_rows, digest_row_blocks
 from warehouse.sinks import Delivery, FileSink, ServerSink
 
-TOKEN = "5f0e" * 8
-MANIFEST, NOTICE = b'{"release_id":"t-0001"}\n', b'{"withdrawn":"2026"}\n'
+TOKEN, OTHER_TOKEN = "5f0e" * 8, "a1b2" * 8
+NOTICE = b'{"withdrawn":"2026"}\n'
 
 
 class Recipient(Protocol):
@@ -55,8 +56,19 @@ def write_folder(folder: Path) -> str:
     return digest_released_rows(table)
 
 
-def make_delivery(kind: str, options: dict[str, str], version: str = "0001") -> Delivery:
-    return Delivery(kind, options, "t", f"t-{version}", version, TOKEN)
+def make_delivery(
+    kind: str, options: dict[str, str], version: str = "0001", token: str = TOKEN
+) -> Delivery:
+    return Delivery(kind, options, "t", f"t-{version}", version, token)
+
+
+def make_manifest(sink: ServerSink, delivery: Delivery) -> bytes:
+    content = {"release_id": delivery.release_id, "sinks": [sink.describe_place(delivery)]}
+    return json.dumps(content).encode()
+
+
+def read_staged(sink: ServerSink, delivery: Delivery, folder: Path) -> pa.Table:
+    return pa.concat_tables(sink.read_staged(delivery, folder))
 
 
 FILE_OPTIONS = {"parquet": {"partition": "group"}}
@@ -64,15 +76,18 @@ FILE_OPTIONS = {"parquet": {"partition": "group"}}
 
 def check_file_same_rows(sink: FileSink, folder: Path) -> None:
     digest, options = write_folder(folder), FILE_OPTIONS.get(sink.name, {})
-    sink.write(make_table(), folder, options)
-    assert sink.read(folder, options).schema == make_table().schema
-    assert digest_released_rows(sink.read(folder, options)) == digest
+    sink.write(folder, options)
+    tables = list(sink.read(folder, options))
+    assert {table.schema for table in tables} == {make_table().schema}
+    assert digest_row_blocks(tables) == digest
 
 
 def check_changed_file_noticed(sink: FileSink, folder: Path) -> None:
-    digest, options = write_folder(folder), FILE_OPTIONS.get(sink.name, {})
-    sink.write(make_table().slice(1), folder, options)
-    assert digest_released_rows(sink.read(folder, options)) != digest
+    options = FILE_OPTIONS.get(sink.name, {})
+    pq.write_table(make_table().slice(1), folder / "data.parquet", store_schema=False)
+    sink.write(folder, options)
+    digest = write_folder(folder)
+    assert digest_row_blocks(sink.read(folder, options)) != digest
 
 
 def check_hidden_until_exposed(sink: ServerSink, case: ServerCase, folder: Path) -> None:
@@ -80,11 +95,12 @@ def check_hidden_until_exposed(sink: ServerSink, case: ServerCase, folder: Path)
     sink.check_target(delivery)
     sink.stage(delivery, folder)
     sink.stage(delivery, folder)  # after a crash
-    assert digest_released_rows(sink.read_staged(delivery)) == digest
+    assert digest_row_blocks(sink.read_staged(delivery, folder)) == digest
     assert case.recipient.list_tables() == [] and case.recipient.read_document() is None
-    sink.expose(delivery, MANIFEST)
-    sink.expose(delivery, MANIFEST)
-    assert case.recipient.read_document() == MANIFEST
+    manifest = make_manifest(sink, delivery)
+    sink.expose(delivery, manifest)
+    sink.expose(delivery, manifest)
+    assert case.recipient.read_document() == manifest
     assert len(case.recipient.list_tables()) == 1
     sink.check_target(make_delivery(sink.name, case.options, "0002"))
 
@@ -93,7 +109,8 @@ def check_removed(sink: ServerSink, case: ServerCase, folder: Path) -> None:
     write_folder(folder)
     delivery = make_delivery(sink.name, case.options)
     sink.stage(delivery, folder)
-    sink.expose(delivery, MANIFEST)
+    sink.expose(delivery, make_manifest(sink, delivery))
+    assert len(case.recipient.list_tables()) == 1
     for _ in range(2):
         sink.remove(delivery, NOTICE)
         assert case.recipient.list_tables() == []
@@ -107,7 +124,7 @@ def check_removed_before_exposed(sink: ServerSink, case: ServerCase, folder: Pat
     sink.remove(delivery, NOTICE)
     assert case.recipient.list_tables() == []
     with pytest.raises(BadInput):
-        sink.read_staged(delivery)
+        read_staged(sink, delivery, folder)
 
 
 def check_discarded(sink: ServerSink, case: ServerCase, folder: Path) -> None:
@@ -117,13 +134,38 @@ def check_discarded(sink: ServerSink, case: ServerCase, folder: Path) -> None:
     for _ in range(2):
         sink.discard(delivery)
     with pytest.raises(BadInput):
-        sink.read_staged(delivery)
+        read_staged(sink, delivery, folder)
 
 
 def check_existing_target_refused(sink: ServerSink, case: ServerCase, folder: Path) -> None:
     case.recipient.fill_target()
     with pytest.raises(BadInput, match="exists already"):
         sink.check_target(make_delivery(sink.name, case.options))
+
+
+def check_other_delivery_kept(sink: ServerSink, case: ServerCase, folder: Path) -> None:
+    """Another home may have a dataset of the same name, with the same columns, in one place."""
+    write_folder(folder)
+    first = make_delivery(sink.name, case.options)
+    second = make_delivery(sink.name, case.options, token=OTHER_TOKEN)
+    manifest = make_manifest(sink, first)
+    sink.stage(first, folder)
+    sink.stage(second, folder)
+    sink.expose(first, manifest)
+    for document in (manifest, NOTICE):
+        tables = case.recipient.list_tables()
+        with pytest.raises(BadInput, match="exists already"):
+            sink.check_target(second)
+        with pytest.raises(BadInput, match="exists already"):
+            sink.expose(second, make_manifest(sink, second))
+        sink.remove(second, b"other notice")
+        assert case.recipient.list_tables() == tables
+        assert case.recipient.read_document() == document
+        with pytest.raises(BadInput):
+            read_staged(sink, second, folder)
+        sink.stage(second, folder)
+        sink.remove(first, NOTICE)
+    assert case.recipient.list_tables() == []
 
 
 def check_wrong_options_refused(sink: ServerSink, case: ServerCase, folder: Path) -> None:

@@ -19,6 +19,7 @@ from tests.support.kills import (
     IN_CHAIN,
     IN_COMMON_RELEASE,
     IN_DELIVERY,
+    IN_REMOVAL,
     IN_TUNE,
     IN_WITHDRAWAL,
     Chain,
@@ -44,6 +45,7 @@ DECISION = ("before commit of a decision", "after commit of a decision")
 ELSEWHERE = {
     *IN_WITHDRAWAL,
     *IN_DELIVERY,
+    *IN_REMOVAL,
     *IN_TUNE,
     *IN_COMMON_RELEASE,
 }  # tried elsewhere

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tests.e2e.test_ledger import charges
-from tests.support.kills import IN_DELIVERY, kill
+from tests.support.kills import IN_DELIVERY, IN_REMOVAL, check_published, kill
 from tests.support.servers import (
     PASSWORD,
     UNPRIVILEGED_ID,
@@ -60,6 +60,13 @@ class Place:
         found = self.buckets.client().list_objects_v2(Bucket=self.bucket)
         return [each["Key"] for each in found.get("Contents", [])]
 
+    def list_manifests(self) -> list[str]:
+        return [each for each in self.list_objects() if each.endswith("manifest.json")]
+
+    def list_staged(self) -> list[Any]:
+        query = "select tablename from pg_tables where schemaname = 'ppdm_staging'"
+        return self.run_as("writer", query)
+
     def url(self, user: str) -> str:
         return self.server.url(self.database, user)
 
@@ -100,6 +107,7 @@ def place(small: Maker, postgresql: Postgresql, buckets: Buckets) -> Place:
             "reader": "reader",
         },
         {"kind": "s3", "url": f"s3://{bucket}/to", "endpoint": buckets.endpoint},
+        {"kind": "parquet", "partition": "mood"},
     ]
     keys = {f"AWS_{name.upper()}": text for name, text in buckets.writer.items()}
     release.env |= {"PGPASSWORD": PASSWORD, "AWS_ENDPOINT_URL": buckets.endpoint, **keys}
@@ -153,20 +161,87 @@ def walk(folder: Path) -> Iterator[Path]:
         yield from (Path(root, name) for name in names if Path(root, name).is_file())
 
 
-@pytest.mark.parametrize("point", IN_DELIVERY)
-def test_release_killed_in_a_sink_next_run_completes(point: str, place: Place) -> None:
+FILES = {"csv": "data.csv", "duckdb": "data.duckdb", "parquet": "data.mood=calm.parquet"}
+# Sink, point, and whether the version is recorded as published by then.
+KILLS = (
+    ("csv", "further file written", False),
+    ("duckdb", "further file written #2", False),
+    ("parquet", "further file written #3", False),
+    ("postgresql", "rows staged", False),
+    ("s3", "object staged", False),
+    ("s3", "object staged #3", False),
+    ("s3", "rows staged #2", False),
+    ("postgresql", "rows moved", True),
+    ("postgresql", "delivery changed", True),
+    ("s3", "delivery changed #2", True),
+)
+REMOVALS = (
+    ("postgresql", "rows removed"),
+    ("postgresql", "delivery changed"),
+    ("s3", "notice of a sink written"),
+    ("s3", "manifest of a sink removed"),
+    ("s3", "delivery changed #2"),
+)
+
+
+def test_kills_every_point_in_sinks_tried() -> None:
+    tried = {point.partition(" #")[0] for _, point, _ in KILLS}
+    assert tried == {*IN_DELIVERY}
+    removals = {point.partition(" #")[0] for _, point in REMOVALS}
+    assert removals == {*IN_REMOVAL, "delivery changed"}
+
+
+@pytest.mark.parametrize(("sink", "point", "is_recorded"), KILLS)
+def test_release_killed_in_a_sink_next_run_completes(
+    sink: str, point: str, is_recorded: bool, place: Place
+) -> None:
     release = place.release
-    kill(release, point)
-    if point != "delivery changed":  # nothing was recorded as published
-        assert place.list_readable() == []
-        assert [each for each in place.list_objects() if each.endswith("manifest.json")] == []
+    assert kill(release, point).exit_code == -9
+    if not is_recorded:
+        assert place.list_readable() == [] and place.list_manifests() == []
         assert release.versions() == []
+        drafts = [path for path in release.published.iterdir() if sink in FILES]
+        assert all((draft / FILES[sink]).exists() for draft in drafts)
+        assert not any((draft / "manifest.json").exists() for draft in drafts)
+    if point == "rows moved":  # in a transaction that was not committed
+        assert RELEASED[1] not in place.list_readable() and place.list_manifests() == []
     assert release.run().exit_code == 0
     assert place.list_readable() == RELEASED
-    assert release.ask("verify", f"s3://{place.bucket}/to/small/0001").exit_code == 0
+    assert place.list_manifests() == ["to/small/0001/manifest.json"]
+    table = ("--table", "open.small_0001")
+    for where in ((place.url("reader"), *table), (f"s3://{place.bucket}/to/small/0001",)):
+        assert release.ask("verify", *where).exit_code == 0
+    check_published(release)
+    assert {*FILES.values()} <= {path.name for path in (release.published / "0001").iterdir()}
+    names = {path.name for path in (release.published / "0001").iterdir()} - {"manifest.json"}
+    assert {each.rpartition("/")[2] for each in place.list_objects()} == {*names, "manifest.json"}
+    assert place.list_staged() == []
+    assert count_events(release, "delivered") == 2
+
+
+@pytest.mark.parametrize(("sink", "point"), REMOVALS)
+def test_withdraw_killed_in_a_sink_same_command_completes(
+    sink: str, point: str, place: Place
+) -> None:
+    release = place.release
+    assert release.run().exit_code == 0
+    command = ("withdraw", "small-0001", "--reason", "a mistake")
+    assert release.ask(point, *command, entry="killed").exit_code == -9
+    if sink == "postgresql":
+        expected = RELEASED if point == "rows removed" else RELEASED[:1]
+        assert place.list_readable() == expected
+        assert place.list_manifests() == ["to/small/0001/manifest.json"]
+    assert release.ask(*command).exit_code == 0
+    assert place.list_readable() == RELEASED[:1]
+    assert place.list_objects() == ["to/small/0001/withdrawn.json"]
+    assert count_events(release, "removed") == 2
+
+
+def count_events(release: Small, kind: str) -> int:
+    """Return the number of events of a kind in the history of a home."""
     with Store(Home(release.home)).transaction("tests") as db:
-        query = "select count(*) from meta.event where kind = 'delivered'"
-        assert db.execute(query).fetchall() == [(2,)]
+        query = "select count(*) from meta.event where kind = ?"
+        return int(db.execute(query, [kind]).fetchall()[0][0])
 
 
 @pytest.fixture

@@ -45,7 +45,15 @@ IN_APPROVAL = (
 )
 IN_TUNE = ("setting measured",)
 # In the order of a release with further files and sinks on servers.
-IN_DELIVERY = ("further file written", "rows staged", "delivery changed")
+IN_DELIVERY = (
+    "further file written",
+    "object staged",
+    "rows staged",
+    "rows moved",
+    "delivery changed",
+)
+# In a withdrawal from a database and a bucket.
+IN_REMOVAL = ("rows removed", "notice of a sink written", "manifest of a sink removed")
 IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
 # In a common release of several sites; see tests/e2e/test_sites.py.
 IN_COMMON_RELEASE = (

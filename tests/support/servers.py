@@ -149,6 +149,11 @@ class Buckets:
     reader: dict[str, str]
     process: subprocess.Popen[bytes]
     full: Path  # while this file exists, the store has no space; see bucket_server.py
+    public: Path  # a folder with a file for each bucket whose objects all can read
+
+    def let_all_read(self, bucket: str) -> None:
+        """Let persons without keys read the objects of a bucket, and not list them."""
+        (self.public / bucket).touch()
 
     def client(self) -> Any:
         """Return a client with the writer's keys, of a library that the product does not use."""
@@ -171,6 +176,7 @@ def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
     """Start an object store; without ``checks_keys`` it lets any person read and write."""
     port = find_free_port()
     full = Path(tempfile.gettempdir(), f"ppdm-full-bucket-{port}")
+    public = Path(tempfile.mkdtemp(prefix="ppdm-public-"))
     if importlib.util.find_spec("moto") is None:
         miss("no S3-compatible server is installed")
     program = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p"]
@@ -180,7 +186,7 @@ def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
         # So many requests are not checked: those that make the two users.
         unchecked = {"INITIAL_NO_AUTH_ACTION_COUNT": "6"}
     process = subprocess.Popen(
-        [*program, str(port), *([str(full)] if checks_keys else [])],
+        [*program, str(port), *([str(full), str(public)] if checks_keys else [])],
         cwd=ROOT,
         env={**os.environ, **unchecked},
         stdout=subprocess.DEVNULL,
@@ -190,9 +196,10 @@ def start_buckets(*, checks_keys: bool = True) -> Iterator[Buckets]:
         wait_for_port(port, process)
         endpoint = f"http://127.0.0.1:{port}"
         keys = {name: make_user(endpoint, name) for name in RIGHTS}
-        yield Buckets(endpoint, keys["writer"], keys["reader"], process, full)
+        yield Buckets(endpoint, keys["writer"], keys["reader"], process, full, public)
     finally:
         full.unlink(missing_ok=True)
+        shutil.rmtree(public)
         process.terminate()
         process.wait()
 

@@ -20,9 +20,9 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.release import Response
-from ppdm_core.model.rows import BLOCK
 from warehouse.publishing.expected_content import ExpectedContent, OriginalRows
 from warehouse.publishing.number_scan import NumberScan, max_by_chance
+from warehouse.sinks.parquet import read_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,16 +44,6 @@ def check_bytes(path: Path, expected: ExpectedContent) -> None:
             file=path.name,
             remedy="Nothing was published; report this, a correct run does not do it.",
         )
-
-
-def read_tables(path: Path) -> Iterator[pa.Table]:
-    """Yield the rows of a Parquet file in blocks."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(batch_size=BLOCK):
-            yield pa.Table.from_batches([batch])
 
 
 def find_footer_leaks(path: Path, expected: ExpectedContent) -> Iterator[str]:

@@ -37,7 +37,7 @@ from warehouse.publishing.deliveries import (
     write_file_sinks,
 )
 from warehouse.publishing.expected_content import ExpectedContent
-from warehouse.publishing.leak_scan import check_bytes, read_tables
+from warehouse.publishing.leak_scan import check_bytes
 from warehouse.publishing.manifest import file_digest
 from warehouse.publishing.published_rows import store_published_rows
 from warehouse.publishing.version_folders import (
@@ -52,6 +52,7 @@ from warehouse.row_digest import digest_row_blocks
 from warehouse.runs import CONTINUED
 from warehouse.sanitized_tables import digest_candidate
 from warehouse.sinks import Delivery, SinkSettings
+from warehouse.sinks.parquet import read_tables
 from warehouse.stages import Stage
 from warehouse.tables import EVENTS, RUNS, VERDICTS, VERSIONS
 
@@ -189,8 +190,6 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
 
     This is the only function that writes below ``published``.
     """
-    import pyarrow.parquet as pq
-
     run, home = request.run, store.home
     final = version_folder(home, run)
     if final.parent.is_symlink():
@@ -210,7 +209,7 @@ def publish_release(store: Store, request: PublishRequest) -> Path:
         check_bytes(draft / DATA, request.expected)
         digest = digest_row_blocks(read_tables(draft / DATA))
         if request.file_sinks:
-            write_file_sinks(request.file_sinks, pq.read_table(draft / DATA), draft, digest)
+            write_file_sinks(request.file_sinks, draft, digest)
         files = describe_files(draft)
         checkpoint("data written")
         with stage_deliveries(request.deliveries, draft, digest, lambda: is_recorded(store, run)):

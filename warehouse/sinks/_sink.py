@@ -7,7 +7,7 @@ the rows of exactly that file, and what it wrote is read back and compared with 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -64,12 +64,15 @@ class FileSink(Sink):
     """Further files in the folder of the version, which holds `data.parquet` already."""
 
     @abstractmethod
-    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
-        """Write the released table to new files."""
+    def write(self, folder: Path, options: Mapping[str, str]) -> None:
+        """Write the rows of `data.parquet` to new files, a block at a time."""
 
     @abstractmethod
-    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
-        """Return the rows that were written, in any order; numbers as doubles, text as strings."""
+    def read(self, folder: Path, options: Mapping[str, str]) -> Iterator[pa.Table]:
+        """Yield the rows that were written, in blocks and in any order.
+
+        Numbers are doubles, and text is strings. What is no table may raise an ArrowException.
+        """
 
 
 class ServerSink(Sink):
@@ -92,8 +95,11 @@ class ServerSink(Sink):
         """Write the files or rows in ``folder``, unreadable for recipients."""
 
     @abstractmethod
-    def read_staged(self, delivery: Delivery) -> pa.Table:
-        """Return the rows that ``stage`` wrote, in any order."""
+    def read_staged(self, delivery: Delivery, folder: Path) -> Iterator[pa.Table]:
+        """Yield the rows that ``stage`` wrote, in blocks and in any order.
+
+        Raise Refused if another file in ``folder`` was not written as it is.
+        """
 
     @abstractmethod
     def discard(self, delivery: Delivery) -> None:
@@ -101,8 +107,14 @@ class ServerSink(Sink):
 
     @abstractmethod
     def expose(self, delivery: Delivery, manifest: bytes) -> None:
-        """Make what was staged readable for recipients, with its manifest."""
+        """Make what was staged readable for recipients, with its manifest.
+
+        Raise BadInput if something else is there.
+        """
 
     @abstractmethod
     def remove(self, delivery: Delivery, notice: bytes) -> None:
-        """Remove the rows, and leave the notice in place of the manifest."""
+        """Remove the rows, and leave the notice in place of the manifest.
+
+        What another delivery put there, such as that of another home, stays.
+        """

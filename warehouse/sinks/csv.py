@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm_core.model.errors import BadInput, ErrorList
 from warehouse.sinks._sink import FileSink
+from warehouse.sinks.parquet import DATA, read_schema, read_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,25 +41,25 @@ class Csv(FileSink):
                 )
         errors.raise_all()
 
-    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
-        import pyarrow.csv
-
-        pyarrow.csv.write_csv(table, folder / FILE)
-
-    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def write(self, folder: Path, options: Mapping[str, str]) -> None:
         from pyarrow import csv
 
-        schema = pq.read_schema(folder / "data.parquet")
+        with csv.CSVWriter(folder / FILE, read_schema(folder / DATA)) as writer:
+            for table in read_tables(folder / DATA):
+                writer.write_table(table)
+
+    def read(self, folder: Path, options: Mapping[str, str]) -> Iterator[pa.Table]:
+        import pyarrow as pa
+        from pyarrow import csv
+
         convert = csv.ConvertOptions(
-            column_types={field.name: field.type for field in schema},
+            column_types={field.name: field.type for field in read_schema(folder / DATA)},
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
             null_values=[""],
         )
         parse = csv.ParseOptions(newlines_in_values=True)
-        try:
-            return csv.read_csv(folder / FILE, parse_options=parse, convert_options=convert)
-        except pa.ArrowInvalid:
-            return pa.table({})
+        path = folder / FILE
+        with csv.open_csv(path, parse_options=parse, convert_options=convert) as batches:
+            for batch in batches:
+                yield pa.Table.from_batches([batch])

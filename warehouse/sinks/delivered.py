@@ -11,7 +11,7 @@ from ppdm_core.model.manifest import NAME, parse_manifest
 from ppdm_core.model.withdrawal import NOTICE_NAME
 from warehouse.buckets import is_url, open_bucket, split_url, translate_bucket_errors
 from warehouse.postgresql import check_server_options, connect, fetch, translate_errors
-from warehouse.row_digest import digest_released_rows
+from warehouse.row_digest import digest_row_blocks
 from warehouse.sinks.postgresql import MANIFESTS, read_rows
 from warehouse.sql import literal, quote_name
 
@@ -45,7 +45,7 @@ def read_document(url: str, table: str) -> bytes:
 def digest_table(url: str, table: str) -> str:
     """Return the digest of the rows of a released table of a database."""
     schema, _, name = table.partition(".")
-    return digest_released_rows(read_rows({"url": url}, f"{quote_name(schema)}.{quote_name(name)}"))
+    return digest_row_blocks(read_rows({"url": url}, f"{quote_name(schema)}.{quote_name(name)}"))
 
 
 def fetch_version(url: str, folder: Path) -> None:

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import RawIOBase
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from urllib.parse import quote
 
 from ppdm_core.model.errors import BadInput, Refused
+from ppdm_core.model.rows import BLOCK
 from warehouse.sinks._sink import FileSink
 from warehouse.sources import Option
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from warehouse.columns import Column
 
 ROW_GROUP_ROWS = 65_536  # fixed, so that the same rows give the same bytes
+DATA = "data.parquet"
 PARTITION = "partition"  # key of the sink
 MAX_NAME_BYTES = 255  # of a file
 ONLY_CELLS: dict[str, Any] = {
@@ -56,28 +58,57 @@ class Parquet(FileSink):
                 remedy="Partition by another column, or shorten the category in the source.",
             )
 
-    def write(self, table: pa.Table, folder: Path, options: Mapping[str, str]) -> None:
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
-
-        column = options[PARTITION]
-        if column not in table.column_names:
+    def write(self, folder: Path, options: Mapping[str, str]) -> None:
+        column, data = options[PARTITION], folder / DATA
+        if column not in read_schema(data).names:
             raise Refused(
                 "The parquet sink is partitioned by a column that the method does not release.",
                 remedy="Correct 'partition' in [[sinks]].",
             )
-        for value in pc.unique(table[column]).to_pylist():
-            is_here = pc.is_null(table[column]) if value is None else pc.equal(table[column], value)
-            rows = table.filter(pc.fill_null(is_here, False)).combine_chunks()
-            path = folder / _name_file(column, value)
-            pq.write_table(rows, path, row_group_size=ROW_GROUP_ROWS, **ONLY_CELLS)
+        values = {each: None for table in read_tables(data) for each in _list_values(table, column)}
+        for value in values:  # a pass for each, so that memory does not grow with their number
+            with (folder / _name_file(column, value)).open("wb") as file:
+                write((_select(table, column, value) for table in read_tables(data)), file)
 
-    def read(self, folder: Path, options: Mapping[str, str]) -> pa.Table:
+    def read(self, folder: Path, options: Mapping[str, str]) -> Iterator[pa.Table]:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        paths = sorted(folder.glob("data.*.parquet"))
-        return pa.concat_tables([pq.ParquetFile(path).read() for path in paths])
+        schema = read_schema(folder / DATA)
+        for path in sorted(folder.glob("data.*.parquet")):
+            for table in read_tables(path):
+                yield pa.Table.from_batches(table.to_batches(), schema)
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Return names and types of the columns of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path)
+
+
+def read_tables(path: Path) -> Iterator[pa.Table]:
+    """Yield the rows of a Parquet file in blocks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        for batch in file.iter_batches(batch_size=BLOCK):
+            yield pa.Table.from_batches([batch])
+
+
+def _list_values(table: pa.Table, column: str) -> list[str | None]:
+    import pyarrow.compute as pc
+
+    values: list[str | None] = pc.unique(table[column]).to_pylist()
+    return values
+
+
+def _select(table: pa.Table, column: str, value: str | None) -> pa.Table:
+    """Return the rows with a value; None: without one."""
+    import pyarrow.compute as pc
+
+    is_here = pc.is_null(table[column]) if value is None else pc.equal(table[column], value)
+    return table.filter(pc.fill_null(is_here, False))
 
 
 def _name_file(column: str, value: str | None) -> str:
@@ -86,7 +117,7 @@ def _name_file(column: str, value: str | None) -> str:
     return f"data.{quote(column, safe='')}{value_part}.parquet"
 
 
-def write(tables: Iterable[pa.Table], file: RawIOBase) -> None:
+def write(tables: Iterable[pa.Table], file: BinaryIO | RawIOBase) -> None:
     """Write rows to an open file; the bytes do not depend on how the tables divide them."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -6,7 +6,8 @@ transaction ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -78,7 +79,7 @@ class Duckdb(Reader):
         table = f"{quote_name(schema)}.{quote_name(name)}"
         copy = self.find_copy(source, folder)
         try:
-            with duckdb.connect(":memory:", config=SETTINGS) as own:
+            with _open(":memory:") as own:
                 own.execute("attach ? as source (read_only)", [source.path])
                 own.execute("attach ? as copy", [copy.path])
                 own.execute(f"create schema if not exists copy.{quote_name(schema)}")
@@ -113,18 +114,31 @@ def _read_file(source: Source, work: Callable[[duckdb.DuckDBPyConnection], T]) -
     import duckdb
 
     check_file(source)
+    is_open = False
     try:
-        other = duckdb.connect(source.path, read_only=True, config=SETTINGS)
+        with _open(source.path, read_only=True) as other:
+            is_open = True
+            other.execute("set timezone = 'UTC'")  # or the digest would depend on the machine
+            return work(other)
     except duckdb.Error as error:
-        problem = _describe_open_error(error, source)
-    else:
-        try:
-            with other:
-                other.execute("set timezone = 'UTC'")  # or the digest would depend on the machine
-                return work(other)
-        except duckdb.Error as error:
+        if is_open:
             problem = describe_read_error(error, source, _unreadable_error(source))
+        else:
+            problem = _describe_open_error(error, source)
     raise problem
+
+
+@contextmanager
+def _open(path: str, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file in little memory; what DuckDB writes besides is in a private folder."""
+    import duckdb
+
+    from warehouse.scratch import MEMORY, open_scratch_folder
+
+    with open_scratch_folder() as own:
+        limits = {"memory_limit": MEMORY, "temp_directory": str(own)}
+        with duckdb.connect(path, read_only=read_only, config={**SETTINGS, **limits}) as db:
+            yield db
 
 
 def _find_names(other: duckdb.DuckDBPyConnection, source: Source) -> tuple[str, str]:

@@ -62,6 +62,7 @@ class Excel(FileReader):
 
         try:
             names, kinds = _survey(source)
+            _check_formulas(source)
         except BadInput:
             raise
         except _reading_errors():
@@ -85,12 +86,43 @@ def _reading_errors() -> tuple[type[Exception], ...]:
 
 def _read_rows(source: Source) -> Iterator[Row]:
     """Yield the rows of the sheet from the header on, as the values that Excel last showed."""
+    for row in _read_cells(source, data_only=True):
+        yield [cell.value for cell in row]
+
+
+def _read_cells(source: Source, *, data_only: bool) -> Iterator[Row]:
+    """Yield the rows of the sheet from the header on: results of formulas, or formulas."""
+    with closing(_open_book(source.path, data_only=data_only)) as book:
+        sheets = {sheet.title: sheet for sheet in book.worksheets}  # without charts
+        sheet = sheets[_choose_sheet(list(sheets), source)]
+        sheet.reset_dimensions()  # other programs write wrong ones, and rows beyond them are lost
+        yield from sheet.iter_rows(min_row=int(source.options.get("header_row", "1")))
+
+
+def _open_book(path: str, *, data_only: bool) -> Any:
     import openpyxl
 
-    with closing(openpyxl.load_workbook(source.path, read_only=True, data_only=True)) as book:
-        sheet = book[_choose_sheet(book.sheetnames, source)]
-        first = int(source.options.get("header_row", "1"))
-        yield from sheet.iter_rows(min_row=first, values_only=True)
+    try:
+        return openpyxl.load_workbook(path, read_only=True, data_only=data_only)
+    except (AttributeError, TypeError):  # for parts that are missing, such as an empty chart
+        raise ValueError("not a workbook") from None
+
+
+def _check_formulas(source: Source) -> None:
+    """Raise BadInput if a formula has no stored result: its cell would be read as empty.
+
+    Programs that do not calculate write such files. An empty text is a result.
+    """
+    results = _read_cells(source, data_only=True)
+    for row, shown in zip(_read_cells(source, data_only=False), results, strict=True):
+        for place, (cell, result) in enumerate(zip(row, shown, strict=True)):
+            if cell.data_type == "f" and result.value is None and result.data_type != "str":
+                raise BadInput(
+                    f"The sheet in {source.name} has formulas without results in column "
+                    f"{_letter(place)}.",
+                    file=source.path,
+                    remedy="Open the file in Excel or LibreOffice, save it there, and try again.",
+                )
 
 
 def _choose_sheet(names: Sequence[str], source: Source) -> str:
@@ -100,6 +132,12 @@ def _choose_sheet(names: Sequence[str], source: Source) -> str:
     if wanted is None and len(names) == 1:
         return names[0]
     what = "has several sheets" if wanted is None else f"has no sheet '{wanted}'"
+    if not names:
+        raise BadInput(
+            f"The source {source.name} has charts and no sheet with cells.",
+            file=source.path,
+            remedy="Check 'path' in [source].",
+        )
     raise BadInput(
         f"The source {source.name} {what}.",
         file=source.path,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
-from tests.contract.checks_sinks import TOKEN, write_folder
+from tests.contract.checks_sinks import TOKEN, read_staged, write_folder
 from tests.contract.test_sinks import make_database
 from tests.support.sealed_home import publish
 from tests.support.servers import PASSWORD, Postgresql, find_free_port
@@ -152,10 +152,10 @@ def test_stage_failed_block_discards_unless_recorded(
     with pytest.raises(Killed):
         fail()
     if is_recorded:
-        assert SINK.read_staged(delivery).num_rows == 6
+        assert read_staged(SINK, delivery, folder).num_rows == 6
     else:
         with pytest.raises(BadInput):
-            SINK.read_staged(delivery)
+            read_staged(SINK, delivery, folder)
 
 
 @pytest.mark.extended
@@ -167,7 +167,7 @@ def test_stage_other_rows_refused(staged: tuple[Delivery, Path, str]) -> None:
     ):
         pass
     with pytest.raises(BadInput):
-        SINK.read_staged(delivery)
+        read_staged(SINK, delivery, folder)
 
 
 @pytest.mark.extended
@@ -181,4 +181,4 @@ def test_stage_unreachable_server_nothing_done(staged: tuple[Delivery, Path, str
     ):
         pytest.fail("nothing may be recorded")
     with pytest.raises(BadInput):
-        SINK.read_staged(delivery)
+        read_staged(SINK, delivery, folder)

@@ -16,11 +16,12 @@ from ppdm_core.numerics.scaling import Scaling
 from warehouse.database import Run
 from warehouse.ordered_parts import ORDER
 from warehouse.publishing.expected_content import ExpectedContent
-from warehouse.publishing.leak_scan import check_bytes, read_tables
+from warehouse.publishing.leak_scan import check_bytes
 from warehouse.publishing.originals import store_originals
 from warehouse.row_digest import digest_row_blocks
 from warehouse.sanitized_tables import create_table, write_candidate
 from warehouse.scratch import open_scratch_database
+from warehouse.sinks.parquet import read_tables
 from warehouse.sql import KEY, ROW
 from warehouse.stages import Stage
 from warehouse.tables import candidate_table, validated_table

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdm_core.model.errors import BadInput, Refused
-from tests.contract.checks_sinks import make_table
+from tests.contract.checks_sinks import write_folder
 from warehouse.columns import Column
 from warehouse.sinks.parquet import Parquet
 
@@ -15,8 +15,9 @@ LABEL = Column("group", "label", "categorical", categories=("a", "b"))
 
 
 def test_write_partitioned_each_file_has_the_rows_of_one_value(tmp_path: Path) -> None:
-    Parquet().write(make_table(), tmp_path, OPTIONS)
-    found = {path.name: pq.read_table(path) for path in tmp_path.iterdir()}
+    write_folder(tmp_path)
+    Parquet().write(tmp_path, OPTIONS)
+    found = {path.name: pq.read_table(path) for path in tmp_path.glob("data.group*")}
     assert len(found) == 6
     assert found["data.group=a.parquet"]["group"].to_pylist() == ["a"]
     assert found["data.group=line%0Abreak.parquet"].num_rows == 1
@@ -26,8 +27,9 @@ def test_write_partitioned_each_file_has_the_rows_of_one_value(tmp_path: Path) -
 
 
 def test_write_column_not_released_refused(tmp_path: Path) -> None:
+    write_folder(tmp_path)
     with pytest.raises(Refused, match="does not release"):
-        Parquet().write(make_table(), tmp_path, {"partition": "x"})
+        Parquet().write(tmp_path, {"partition": "x"})
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
-import threading
+import os
+import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from ppdm_core.model.errors import BadInput, MachineTrouble
-from tests.contract.checks_sinks import make_delivery
+from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
+from tests.contract.checks_sinks import make_delivery, write_folder
+from tests.support.answers import serve
 from tests.support.servers import Buckets, find_free_port, start_buckets
-from warehouse.buckets import is_listed_publicly
-from warehouse.sinks import SINKS, ServerSink
+from warehouse.bucket_objects import PART_BYTES, create_object
+from warehouse.buckets import is_listed_publicly, open_bucket
+from warehouse.sinks import SINKS, Delivery, ServerSink
 from warehouse.sinks.s3 import S3
 
 SINK = S3()
@@ -56,12 +60,8 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def answers() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serve(Answer) as address:
+        yield address
 
 
 @pytest.mark.extended
@@ -103,7 +103,13 @@ def test_check_target_reader_refused(buckets: Buckets, monkeypatch: pytest.Monke
     ("kind", "options", "words"),
     [
         ("s3", {"url": "s3://key:CANARY@bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://key%3ACANARY%40bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://key:a/CANARY@bucket/p"}, "not of the form"),
+        ("s3", {"url": "s3://bucket/p?secret_access_key=CANARY"}, "not of the form"),
         ("s3", {"url": "s3://b/p", "endpoint": "https://a:CANARY@host"}, "contains a password"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://a:1/CANARY@host"}, "contains a password"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://host:CANARY"}, "is not a URL"),
+        ("s3", {"url": "s3://b/p", "endpoint": "https://host?x=CANARY"}, "is not supported"),
         ("s3", {"url": "s3://b/p", "endpoint": "http://example.org"}, "unencrypted"),
         ("s3", {"url": "s3://b/p", "waive": "all"}, "must be"),
         ("postgresql", {"url": "postgresql://a:CANARY@h/d"}, "contains a password"),
@@ -146,3 +152,67 @@ def test_stage_full_bucket_is_trouble_then_completed(
     SINK.expose(delivery, b"manifest")
     found = buckets.client().list_objects_v2(Bucket=name)["Contents"]
     assert len(found) == 2
+
+
+@pytest.fixture
+def delivery(buckets: Buckets, monkeypatch: pytest.MonkeyPatch) -> Delivery:
+    """A delivery to a new bucket."""
+    bucket = f"n{uuid.uuid4().hex[:12]}"
+    buckets.client().create_bucket(Bucket=bucket)
+    buckets.set_environment(monkeypatch)
+    return make_delivery("s3", {"url": f"s3://{bucket}/p"})
+
+
+def put(buckets: Buckets, delivery: Delivery, name: str, content: bytes) -> str:
+    """Write below the place of the files of a delivery, as somebody else."""
+    place = urlsplit(SINK.describe_place(delivery)["url"])
+    key = f"{place.path[1:]}{name}"
+    buckets.client().put_object(Bucket=place.netloc, Key=key, Body=content)
+    return key
+
+
+@pytest.mark.parametrize("size", [10, 2 * PART_BYTES + 1])
+def test_stage_what_an_earlier_attempt_wrote_is_replaced(
+    size: int, delivery: Delivery, buckets: Buckets, tmp_path: Path
+) -> None:
+    content = os.urandom(size)
+    (tmp_path / "data.parquet").write_bytes(content)
+    key = put(buckets, delivery, "data.parquet", b"other")
+    put(buckets, delivery, "more.csv", b"other")
+    SINK.stage(delivery, tmp_path)
+    client, bucket = buckets.client(), urlsplit(delivery.options["url"]).netloc
+    assert client.get_object(Bucket=bucket, Key=key)["Body"].read() == content
+    assert len(client.list_objects_v2(Bucket=bucket)["Contents"]) == 1
+
+
+def test_create_object_with_other_content_is_trouble_and_kept(
+    delivery: Delivery, buckets: Buckets
+) -> None:
+    store = open_bucket(delivery.options["url"], {})
+    key = put(buckets, delivery, "data.parquet", b"other")
+    create_object(store, key, b"other")
+    with pytest.raises(MachineTrouble, match="exists already with other content"):
+        create_object(store, key, b"ours")
+    bucket = urlsplit(delivery.options["url"]).netloc
+    assert buckets.client().get_object(Bucket=bucket, Key=key)["Body"].read() == b"other"
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "card.md"])
+def test_read_staged_changed_object_refused(
+    name: str, delivery: Delivery, buckets: Buckets, tmp_path: Path
+) -> None:
+    write_folder(tmp_path)
+    SINK.stage(delivery, tmp_path)
+    content = bytearray((tmp_path / name).read_bytes())
+    content[-1] ^= 1
+    put(buckets, delivery, name, bytes(content))
+    with pytest.raises(Refused, match=f"does not hold the file {name} as it is"):
+        SINK.read_staged(delivery, tmp_path)
+
+
+def test_read_staged_missing_object_refused(delivery: Delivery, tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    SINK.stage(delivery, tmp_path)
+    (tmp_path / "report.html").write_text("not staged")
+    with pytest.raises(BadInput, match="no such object"):
+        SINK.read_staged(delivery, tmp_path)

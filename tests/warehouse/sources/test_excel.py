@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import duckdb
 import openpyxl
 import pytest
+from openpyxl.chart import BarChart
 
 from ppdm_core.model.errors import BadInput
 from warehouse.columns import Source
@@ -79,3 +82,82 @@ def test_load_several_sheets_needs_a_choice(tmp_path: Path) -> None:
 def test_check_options_header_row_refused(text: str) -> None:
     with pytest.raises(BadInput, match="header_row"):
         READER.check_options("t.xlsx", {"header_row": text})
+
+
+def change_sheet(path: str, old: str, new: str) -> None:
+    """Replace the one match of a pattern in the XML of the first sheet."""
+    with zipfile.ZipFile(path) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    text, count = re.subn(old, new, parts["xl/worksheets/sheet1.xml"].decode())
+    assert count == 1
+    parts["xl/worksheets/sheet1.xml"] = text.encode()
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
+
+
+@pytest.mark.parametrize("wrong", ["A1", "A1:B2", "A1:Z2"])
+def test_load_wrong_dimension_all_cells_read(tmp_path: Path, wrong: str) -> None:
+    path = write(tmp_path, [*ROWS, (), *ROWS[1:]])
+    expected = load(path)
+    assert len(expected[1]) == 4 and len(expected[0]) == 5
+    change_sheet(path, r'<dimension ref="[^"]*" */>', f'<dimension ref="{wrong}"/>')
+    assert load(path) == expected
+    assert READER.read_names(Source("excel", path)) == list(ROWS[0])
+
+
+def test_load_chart_sheet_refused_and_not_listed(tmp_path: Path) -> None:
+    path = write(tmp_path, ROWS)
+    book = openpyxl.load_workbook(path)
+    book.create_chartsheet("chart").add_chart(BarChart())
+    book.save(path)
+    assert len(load(path)[1]) == 2
+    with pytest.raises(BadInput, match="has no sheet 'chart'") as caught:
+        load(path, sheet="chart")
+    assert caught.value.remedy.endswith("one of: Sheet.")
+
+
+def test_load_only_charts_refused(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    book.create_chartsheet("chart").add_chart(BarChart())
+    book.save(tmp_path / "t.xlsx")
+    for options in ({}, {"sheet": "chart"}):
+        assert "no sheet" in read_error(str(tmp_path / "t.xlsx"), **options)
+
+
+def test_load_chart_sheet_without_chart_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, ROWS)
+    book = openpyxl.load_workbook(path)
+    book.create_chartsheet("chart")
+    book.save(path)
+    assert "not a table that can be read as Excel" in read_error(path)
+
+
+FORMULAS = [("a", "b"), (1, "=A2*2"), (2, 4)]
+
+
+def test_load_formula_without_result_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, FORMULAS)
+    assert "has formulas without results in column B" in read_error(path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('<c r="B2"><f>A2*2</f><v>2</v></c>', [(1.0, 2.0), (2.0, 4.0)]),
+        ('<c r="B2" t="str"><f>IF(A2,"")</f><v></v></c>', [(1.0, None), (2.0, 4.0)]),
+    ],
+)
+def test_load_formula_with_result_read(
+    tmp_path: Path, cell: str, expected: list[tuple[Any, ...]]
+) -> None:
+    path = write(tmp_path, FORMULAS)
+    change_sheet(path, r'<c r="B2".*?</c>', cell)
+    assert load(path)[1] == expected
+
+
+def test_load_text_like_a_formula_read(tmp_path: Path) -> None:
+    path = write(tmp_path, FORMULAS)
+    change_sheet(path, r'<c r="B2".*?</c>', '<c r="B2" t="inlineStr"><is><t>=x</t></is></c>')
+    assert load(path)[1] == [(1.0, "=x"), (2.0, "4")]

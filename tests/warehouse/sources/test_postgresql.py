@@ -185,15 +185,16 @@ def test_read_server_gone_in_the_middle_is_trouble(
     assert caught.value.exit_code == 5
 
 
+LOCAL = "postgresql://a@localhost/d"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"url": "postgresql://a:CANARY@h/d", "table": "t"}, "contains a password"),
-        ({"url": "postgresql://a@h/d?password=CANARY", "table": "t"}, "contains a password"),
-        ({"url": "mysql://a@h/CANARY", "table": "t"}, "is not a URL"),
-        ({"url": "postgresql://a@h", "table": "t"}, "names no database"),
-        ({"url": "postgresql://a@h/d"}, "either a table or a query"),
-        ({"url": "postgresql://a@h/d", "table": "t", "query": "q"}, "either a table or a query"),
+        ({"url": "mysql://a@localhost/CANARY", "table": "t"}, "is not a URL"),
+        ({"url": "postgresql://a@localhost", "table": "t"}, "names no database"),
+        ({"url": "postgresql://a@localhost/d"}, "either a table or a query"),
+        ({"url": LOCAL, "table": "t", "query": "q"}, "either a table or a query"),
         ({"table": "t"}, "needs a url"),
     ],
 )
