@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def draw_frontier(audits: Sequence[Audited], path: Path) -> None:
         for axes in panels[:, 0]:
             axes.set_ylabel("largest risk above its baseline", fontsize=7)
         handles, labels = panels[0, 0].get_legend_handles_labels()
-        place_of_legend = "outside upper left"
+        place_of_legend: Any = "outside upper left"
         figure.legend(handles, labels, loc=place_of_legend, ncols=4, fontsize=7, frameon=False)
         figure.savefig(path, metadata={"Date": None})
 

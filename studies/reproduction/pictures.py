@@ -53,7 +53,7 @@ def draw_picture(picture: Picture, results: Results, claims: Sequence[Claim], pa
             axes.set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
         if labels:
-            place = "outside upper left"
+            place: Any = "outside upper left"
             most = max(2, 2 * columns)
             figure.legend(handles, labels, loc=place, ncols=min(most, len(labels)), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -36,9 +36,16 @@ def read_committed_statements(path: Path = COMMITTED) -> dict[str, list[Decided]
 
     found: dict[str, list[Decided]] = {}
     for row in pq.read_table(path).to_pylist() if path.exists() else []:
-        claimed = row["claimed_low"], row["claimed_high"]
-        figures = (row[name] for name in ("quantity", "value", "low", "high", "draws"))
-        found.setdefault(row["claim"], []).append(Decided(*figures, claimed, row["is_true"]))
+        decided = Decided(
+            quantity=row["quantity"],
+            value=row["value"],
+            low=row["low"],
+            high=row["high"],
+            draws=row["draws"],
+            claimed=(row["claimed_low"], row["claimed_high"]),
+            is_true=row["is_true"],
+        )
+        found.setdefault(row["claim"], []).append(decided)
     return found
 
 

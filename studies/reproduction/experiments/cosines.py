@@ -76,24 +76,18 @@ def kept_coefficients(job: Measurement) -> Quantities:
         rows, m = table.make_rows(), table.X.shape[1]
         kept_b = [choose_kept(rows, level, 0.2, bounds) for level in LEVELS]
         kept_p = [choose_kept(rows, 0.1, level, bounds) for level in LEVELS]
-        by_b, by_p = ([len(each) for each in kept] for kept in (kept_b, kept_p))
+        by_b, by_p = ([len(kept) for kept in series] for series in (kept_b, kept_p))
         shares = measure_energy(table.X)
-        for level, one, other in zip(LEVELS, kept_b, kept_p, strict=True):
-            for kept, b, p, name in (
-                (one, level, 0.2, f"p 0.2/b={level:g}"),
-                (other, 0.1, level, f"b 0.1/p={level:g}"),
-            ):
-                lost = 1.0 - float(shares[:, kept].sum(axis=1).min())
-                append(found, f"largest energy loss, {name}", lost)
-                append(found, f"largest energy loss less its limit, {name}", lost - b - p)
-                chance = compute_guess_chance(len(kept), 2 * m)
-                append(found, f"chance of guessing the order, {name}", chance)
+        for (b, p, name), kept in zip(list_settings(), kept_b + kept_p, strict=True):
+            append(found, f"kept, {name}", len(kept))
+            append(found, f"share kept, {name}", len(kept) / m)
+            lost = 1.0 - float(shares[:, kept].sum(axis=1).min())
+            append(found, f"largest energy loss, {name}", lost)
+            append(found, f"largest energy loss less its limit, {name}", lost - b - p)
+            chance = compute_guess_chance(len(kept), 2 * m)
+            append(found, f"chance of guessing the order, {name}", chance)
         compact = share_of_best_half(shares) - share_of_best_half(table.X**2)
         append(found, "energy in half of the coefficients minus columns", compact)
-        for level, count, other in zip(LEVELS, by_b, by_p, strict=True):
-            append(found, f"kept, p 0.2/b={level:g}", count)
-            append(found, f"kept, b 0.1/p={level:g}", other)
-            append(found, f"share kept, p 0.2/b={level:g}", count / m)
         append(found, "decrease of kept with b", -float(np.diff(by_b).max()))
         append(found, "decrease of kept with p", -float(np.diff(by_p).max()))
     return found

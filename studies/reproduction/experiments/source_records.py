@@ -31,7 +31,7 @@ def density_loss(job: Measurement) -> Quantities:
             append(found, f"plug-in DAPL/L={count}", plug_in)
             append(found, f"held-out DAPL/L={count}", held_out)
             if draw < CURVE_DRAWS:
-                measure_class_densities(found, table.X, label, count, draw)
+                measure_class_densities(found, table.X, table.label, count, draw)
     for name in ("plug-in DAPL", "held-out DAPL"):
         first, last = found[f"{name}/L={sites[0]}"], found[f"{name}/L={sites[-1]}"]
         found[f"{name}, most sites minus one"] = [b - a for a, b in zip(first, last, strict=True)]
