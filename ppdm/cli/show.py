@@ -121,6 +121,6 @@ def count_changes(summary: Summary) -> dict[str, int]:
         other = summary.validated.other.items()
         found |= {f"values of '{column}' that became 'other'": n for column, n in other}
     if summary.sanitized:
-        found["records set aside for the basis"] = summary.sanitized.set_aside
+        found["records set aside"] = summary.sanitized.set_aside
         found |= summary.sanitized.counts
     return found

@@ -105,6 +105,7 @@ def make_summary(stage: Stage = Stage.PUBLISHED, **changes: Any) -> Summary:
         "sanitized": make_sanitized_facts(
             released=519,
             set_aside=51,
+            set_aside_fits=("fit",),
             schema=SCHEMA,
             guarantee=GUARANTEE,
             method="pca_laplace",

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdm_core.model.rows import BLOCK
 from warehouse.scratch import MEMORY, open_scratch_folder
 from warehouse.sinks._sink import FileSink
-from warehouse.sinks.parquet import DATA, read_schema, read_tables
+from warehouse.sinks.parquet import BATCH_ROWS, DATA, read_schema, read_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,7 +41,7 @@ class Duckdb(FileSink):
         import pyarrow as pa
 
         with _open(folder / FILE, read_only=True) as db:
-            rows = db.sql("select * from data").to_arrow_reader(BLOCK)
+            rows = db.sql("select * from data").to_arrow_reader(BATCH_ROWS)
             yield rows.schema.empty_table()
             for batch in rows:
                 yield pa.Table.from_batches([batch])

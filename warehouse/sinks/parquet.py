@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from urllib.parse import quote
 
 from ppdm_core.model.errors import BadInput, Refused
-from ppdm_core.model.rows import BLOCK
 from warehouse.sinks._sink import FileSink
 from warehouse.sources import Option
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from warehouse.columns import Column
 
 ROW_GROUP_ROWS = 65_536  # fixed, so that the same rows give the same bytes
+BATCH_ROWS = 16_384  # in memory at a time
 DATA = "data.parquet"
 PARTITION = "partition"  # key of the sink
 MAX_NAME_BYTES = 255  # of a file
@@ -92,7 +92,7 @@ def read_tables(path: Path) -> Iterator[pa.Table]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(batch_size=BLOCK):
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
             yield pa.Table.from_batches([batch])
 
 

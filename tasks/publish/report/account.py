@@ -19,6 +19,8 @@ def build_account(summary: Summary) -> DataAccount | None:
     if sanitized is not None:
         if sanitized.set_aside:
             why = "The method learned its basis from them, so they are not released."
+            if not sanitized.set_aside_fits:
+                why = "Another party of the common release does not have them."
             steps.append(("set aside", sanitized.set_aside, why))
         steps.append(("in the release", sanitized.released, ""))
     notes = [
@@ -105,7 +107,8 @@ def list_record_notes(summary: Summary, *, is_rounded: bool) -> list[str]:
     ]
     if sanitized.set_aside:
         count = format_count(sanitized.set_aside, is_rounded=is_rounded)
-        notes.append(f"Records set aside to fit a basis, which are not released: {count}.")
+        why = "to fit a basis" if sanitized.set_aside_fits else "that another party does not have"
+        notes.append(f"Records set aside {why}, which are not released: {count}.")
     share = validated.repeated_rows / max(validated.n, 1)
     repeated = round_up(share) if is_rounded else share
     notes.append(
