@@ -39,6 +39,7 @@ Maker = Callable[..., Small]
 THREE = {"east": 480, "north": 480, "south": 480}
 TWO = {"east": 480, "north": 480}
 KILLS = 30
+FIGURE_DIGITS = 3  # of a rounded figure in a message, at most
 DISK = 8 * 2**20  # bytes, for all messages
 REVIEWER = 1  # a user that every system has
 # Between a site and the centre, in turn; the last ones are those of every method.
@@ -205,20 +206,26 @@ def open_messages(finished: Finished) -> list[tuple[str, bytes]]:
     return found
 
 
+def drop_rounded(numbers: frozenset[float]) -> frozenset[float]:
+    """Return the numbers that have more digits than a rounded figure."""
+    return frozenset(each for each in numbers if float(f"{each:.{FIGURE_DIGITS}g}") != each)
+
+
 def list_canaries(finished: Finished, work: Path) -> dict[str, Canaries]:
     """Return by party what must not leave it."""
     found = {}
     for name, party in finished.parties.parties.items():
         columns = {} if name == CENTRE else {"ids": "person", "notes": "notes"}
         numbers: dict[str, frozenset[float]] = {}
-        # The noise lies on a grid: some numbers of a draw are also in the pool by chance.
+        # The noise lies on a grid: some numbers of a draw are also in the pool by chance, or are
+        # one of the rounded figures of a message.
         pool = frozenset(read_rows(finished.published).ravel().tolist())
         # Whole numbers are everywhere, and draws without noise are the release.
         if name != CENTRE and finished.method != "dct_fuzzy":
             X, _ = finished.parties.tables[name]
             numbers = {"records": frozenset(X.ravel().tolist())}
             draws = read_draws(party, work / name)
-            numbers |= {kind: each - pool for kind, each in draws.items()}
+            numbers |= {kind: drop_rounded(each - pool) for kind, each in draws.items()}
         found[name] = Canaries(list_texts(party, columns), numbers)
     return found
 
