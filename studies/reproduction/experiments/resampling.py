@@ -55,8 +55,13 @@ def split_table(table: Table, draw: int) -> tuple[Floats, Ints, Ints]:
 
 
 def resample(X: Floats, label: Ints, seed: int, rows: int | None = None) -> ReleasedTable:
-    """Return rows that one site draws around its records."""
-    return release(make_rows(X, label), "kde_resample", {**KERNEL, "rows": rows}, seed)
+    """Return rows that one site draws around its records.
+
+    Bounds have no effect with these settings, but must differ, also where a column is constant.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    bounds = np.vstack([low, np.where(low == high, high + 1.0, high)])
+    return release(make_rows(X, label, bounds), "kde_resample", {**KERNEL, "rows": rows}, seed)
 
 
 def pool_sites(X: Floats, label: Ints, sites: int, draw: int) -> tuple[Floats, Ints]:
