@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from prefect.context import FlowRunContext
-
 from ppdm_core.model.errors import MachineTrouble
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
@@ -77,6 +75,8 @@ def hold_schedule(home: Home, deployment: str, holder: str) -> Iterator[None]:
 
 def find_deployment() -> str | None:
     """Return the deployment whose schedule made this run; None if a person started it."""
+    from prefect.context import FlowRunContext  # not earlier: commands set up its environment first
+
     context = FlowRunContext.get()  # Prefect's own ``runtime`` would ask the server
     flow_run = context.flow_run if context else None
     return str(flow_run.deployment_id) if flow_run and flow_run.auto_scheduled else None

@@ -115,11 +115,16 @@ def open_listener(port: int) -> socket.socket:
 
 
 def read_record(path: Path) -> ServerProcess | None:
-    """Return the record in a file, or None if it is absent or of another version."""
+    """Return the record in a file, or None if it is absent, of another version or another home.
+
+    A copied home contains the record of a server that belongs to the original.
+    """
     try:
-        return ServerProcess(**json.loads(path.read_text()))
+        server = ServerProcess(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None
+    named = (Path(part).resolve() for part in shlex.split(server.arguments) if part[:1] == "/")
+    return server if any(path.resolve().is_relative_to(home) for home in named) else None
 
 
 def write_record(path: Path, server: ServerProcess) -> None:

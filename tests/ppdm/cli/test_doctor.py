@@ -74,7 +74,7 @@ def test_doctor_new_home_has_no_remedy(home: Home) -> None:
 
 def test_doctor_dead_server_reported_until_down(home: Home) -> None:
     with subprocess.Popen(["sleep", "0"]) as process:
-        gone = ServerProcess(process.pid, "0", 4200, "/api/health")
+        gone = ServerProcess(process.pid, str(home.root), 4200, "/api/health")
     write_record(home.up_record("prefect"), gone)
     result = examine_home(home.root)
     assert result.exit_code == 5 and list_remedies(result) == ["ppdm up"]

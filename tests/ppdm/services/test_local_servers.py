@@ -26,8 +26,8 @@ from warehouse.home import Home
 Starter = Callable[[Path], ServerProcess]
 
 
-def start_script(code: str, port: int) -> ServerProcess:
-    arguments = ["-c", code, str(port)]
+def start_script(code: str, port: int, root: Path) -> ServerProcess:
+    arguments = ["-c", code, str(port), str(root)]
     process = subprocess.Popen([sys.executable, *arguments], start_new_session=True)
     process.returncode = 0  # the code under test stops it
     return ServerProcess(process.pid, shlex.join(arguments), port, "/")
@@ -39,7 +39,7 @@ def make_starter(service: str, code: str) -> Starter:
     def begin(root: Path) -> ServerProcess:
         with open_listener(0) as listener:
             port = listener.getsockname()[1]
-        running = start_script(code, port)
+        running = start_script(code, port, root)
         write_record(Home(root).up_record(service), running)
         return running
 
@@ -174,7 +174,7 @@ def test_open_listener_taken_port_uses_another() -> None:
 
 def test_stop_server_with_children_stops_all(tmp_path: Path) -> None:
     script = "import subprocess, sys, time; subprocess.Popen(['sleep', '600']); time.sleep(600)"
-    running = start_script(script, 7)
+    running = start_script(script, 7, tmp_path)
     deadline = time.monotonic() + 10
     while not (children := psutil.Process(running.pid).children()):
         assert time.monotonic() < deadline

@@ -128,6 +128,22 @@ def test_stop_orphaned_server_foreign_process_is_ignored(home: Path) -> None:
             sleeper.kill()
 
 
+def test_stop_orphaned_server_copied_home_leaves_the_server_of_the_original(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    command = start_cli([str(home)], env=use_own_server(home), entry=f"{COMMANDS}:spawn_server")
+    command.wait_for("spawned")
+    running = read_server(home)
+    copy = tmp_path_factory.mktemp("copy")
+    (copy / "private").mkdir()
+    shutil.copy(home / "private" / "server.json", copy / "private")
+    stop_orphaned_server(copy)
+    assert running.is_alive
+    assert not (copy / "private" / "server.json").exists()
+    command.kill()
+    command.wait()
+
+
 def test_is_alive_other_arguments_or_pid_is_false(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
