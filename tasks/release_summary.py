@@ -25,6 +25,7 @@ from warehouse.reviewers import read_reviewers
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
+    PoolFacts,
     SanitizedFacts,
     SettingsFacts,
     SitesFacts,
@@ -65,6 +66,7 @@ class Summary:
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
     has_keys: bool = False  # reviewers of the home sign with keys
     sites: SitesFacts | None = None  # of a common release, at its centre
+    is_part: bool = False  # of a common release, at one of its sites, which attacked the pool
     ledger: dict[str, Any] | None = None  # for outsiders
     ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
@@ -202,6 +204,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         counted=counted,
         has_keys=bool(read_reviewers(db)),
         sites=sites,
+        is_part=find_facts(db, release_id, PoolFacts) is not None,
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

@@ -203,7 +203,12 @@ def build_bound(summary: Summary, judgement: Judgement) -> Bound | None:
 
 
 def find_account(db: Transaction, summary: Summary) -> Entry | None:
-    """Return the account of the ledger that a release belongs to; None without any entry."""
+    """Return the account of the ledger that a release belongs to.
+
+    None without any entry, and at the centre of a common release: each site has its own ledger.
+    """
+    if summary.sites:
+        return None
     entries = [entry_as_dict(entry) for entry in read_entries(db, summary.run.dataset)]
     accounts = [compute_account(db, entry) for entry in find_latest(entries)]
     audience = summary.settings.audience if summary.settings else None

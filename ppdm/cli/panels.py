@@ -190,6 +190,11 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     every = f"{more}: ppdm show {release_id} --all{home}"
     if stage == Stage.PUBLISHED and summary.folder:
         folder = shorten_path(summary.folder)
+        if summary.is_part:
+            return [
+                "Hand over nothing: these rows are in the pool that the centre publishes.",
+                every,
+            ]
         return [f"Hand over {folder}", f"To check it: ppdm verify {folder}", every]
     if stage == Stage.REFUSED and summary.ending == EndingFacts():
         return [

@@ -101,10 +101,16 @@ def join_release(
     own = find_fingerprint(context)
     others = [pair for pair in split_sites(sites) if pair != (name, own)]
     pins = check_pins([(CENTRE, centre), (name, own), *others])
-    check_common_release(context, len(pins) - 1)
+    sanitizer = check_common_release(context, len(pins) - 1)
     if test is not None and not test.is_file():
         raise BadInput(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
+        )
+    if test is not None and not sanitizer.keeps_columns:
+        raise BadInput(
+            f"Rows by method '{context.method}' have other columns than the test rows, so that "
+            "classifiers of them cannot be tested.",
+            remedy="Leave out --test.",
         )
     test_file = "" if test is None else str(test.absolute())
     shared = find_root(folder)

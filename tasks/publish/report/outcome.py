@@ -87,6 +87,12 @@ def list_steps(
 def list_published_steps(summary: Summary) -> tuple[Step, ...]:
     """Return the steps after a publication: hand over, verify, back up."""
     run = summary.run
+    backup = Step(
+        "If that was not done yet, write a backup of both keys to another machine:",
+        f"ppdm key backup {run.dataset} --out {run.dataset}.key; ppdm key backup --out home.key",
+    )
+    if summary.is_part:
+        return (Step("Hand over nothing: these rows are in the pool of the centre."), backup)
     return (
         Step("Hand over this folder of the home:", folder_name(summary)),
         Step(
@@ -94,11 +100,7 @@ def list_published_steps(summary: Summary) -> tuple[Step, ...]:
             f"ppdm key public --out {PUBLIC_KEY}",
         ),
         Step("Recipients check that nothing was changed:", format_verify(summary)),
-        Step(
-            "If that was not done yet, write a backup of both keys to another machine:",
-            f"ppdm key backup {run.dataset} --out {run.dataset}.key; "
-            "ppdm key backup --out home.key",
-        ),
+        backup,
     )
 
 

@@ -119,6 +119,14 @@ def test_join_test_rows_missing_refused(tmp_path: Path, shared: Path):
         sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), tmp_path / "none.csv")
 
 
+def test_join_test_rows_of_other_columns_refused(tmp_path: Path, shared: Path):
+    file = write_file(tmp_path / "east")
+    test = tmp_path / "test.csv"
+    test.write_text("id,x\n")
+    with pytest.raises(BadInput, match="have other columns than the test rows"):
+        sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), test)
+
+
 def test_run_without_joining_refused(tmp_path: Path, shared: Path):
     _, context = sites.read_centre_file(write_file(tmp_path / "east"))
     with pytest.raises(BadInput, match="takes no part in a common release of 'ward'"):

@@ -62,6 +62,16 @@ def test_format_card_text_equals_stored_one(case: str) -> None:
     assert "- \n" not in text and "\n\n\n" not in text  # no empty item, no gap
 
 
+def test_format_card_without_limits_of_persons_has_no_empty_table() -> None:
+    passed = Finding("self_test", "PASS", "Every planted leak was found.")
+    settings = make_summary().settings
+    assert settings is not None
+    settings = replace(settings, policy=replace(settings.policy, limits={}))
+    text = write(make_summary(settings=settings, verdict=make_verdict((), passed)))
+    assert "## Limits, and who set them" in text
+    assert "| outcome | check |" not in text and "\n\n\n" not in text
+
+
 @pytest.mark.parametrize("what", HOSTILE)
 def test_format_card_hostile_text_adds_no_structure(what: str) -> None:
     def make(text: str) -> str:

@@ -26,6 +26,12 @@ from warehouse.stage_facts import SiteFacts, SitesFacts
 from warehouse.stages import Stage
 
 
+def test_build_view_part_of_a_pool_is_handed_to_nobody() -> None:
+    steps = build_view(make_facts(make_summary(is_part=True)), "steward").steps
+    assert steps[0].text == "Hand over nothing: these rows are in the pool of the centre."
+    assert "verify" not in "".join(f"{step.text} {step.command}" for step in steps)
+
+
 @pytest.mark.parametrize(
     ("share", "base", "text"),
     [
