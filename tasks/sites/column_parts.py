@@ -29,6 +29,8 @@ from ppdm_core.sanitizers._column_parts import ColumnPart, measure_loss, sum_ene
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.sites.exchange import ASK_SENDER, Exchange
 from tasks.sites.fit import agree_on_order
+from warehouse.messages.envelope import OtherKind
+from warehouse.messages.membership import tell_how_to_give_up
 from warehouse.messages.payloads import (
     BlindedIds,
     Bounds,
@@ -64,7 +66,16 @@ def align_persons(exchange: Exchange, ids: Sequence[str], alignment: Alignment) 
         )
     key = agree_on_order(exchange)
     by_ids = alignment == "shared_id"
-    places = align_by_ids(exchange, ids, key) if by_ids else align_by_intersection(exchange, ids)
+    try:
+        places = (
+            align_by_ids(exchange, ids, key) if by_ids else align_by_intersection(exchange, ids)
+        )
+    except OtherKind:
+        given, not_given = ("without", "with") if by_ids else ("with", "without")
+        raise BadInput(
+            f"This party joined {given} --intersection, and another one {not_given} it.",
+            remedy=f"{advise_giving_up(exchange)} Then let all parties join in the same way.",
+        ) from None
     if len(places) < MIN_PERSONS:
         count = "no person" if not places else f"{len(places)} person"
         raise BadInput(
@@ -72,6 +83,12 @@ def align_persons(exchange: Exchange, ids: Sequence[str], alignment: Alignment) 
             remedy="Check that record_id holds the same ids at all parties.",
         )
     return AlignedPersons(places, key)
+
+
+def advise_giving_up(exchange: Exchange) -> str:
+    """Return how people end a release whose parties do not agree."""
+    how = tell_how_to_give_up(exchange.member, exchange.session.roll.session)
+    return f"Give this release up: {how}."
 
 
 def align_by_ids(exchange: Exchange, ids: Sequence[str], key: bytes) -> list[int]:
@@ -97,7 +114,8 @@ def align_by_ids(exchange: Exchange, ids: Sequence[str], key: bytes) -> list[int
             raise BadInput(
                 f"The persons of '{other}' are not those of this party: it has {theirs.count}, "
                 f"this party {roster.count}.",
-                remedy="Release the same persons, or join again with --intersection.",
+                remedy=f"{advise_giving_up(exchange)} Then release the same persons, or let both parties "
+                "join with --intersection.",
             )
     return sorted(range(len(ids)), key=lambda place: marks[place])
 

@@ -72,6 +72,10 @@ class StrayFile(PpdmError):
     exit_code = 2
 
 
+class OtherKind(BadInput):
+    """A party sent a message of another kind than the one that comes next."""
+
+
 def refuse_stray(name: str, what: str, remedy: str = PUT_AGAIN) -> StrayFile:
     """Return the error of a file that the party that it names need not have put there."""
     return StrayFile(f"The message {name} {what}.", file=name, remedy=remedy)
@@ -114,7 +118,8 @@ def open_message(
     except (InvalidSignature, ValueError):
         raise refuse_stray(name, f"was changed, or '{header.sender}' did not sign it") from None
     if header.kind not in kinds:
-        raise refuse(name, f"is a '{header.kind}', and a {format_kinds(kinds)} comes next")
+        what = f"is a '{header.kind}', and a {format_kinds(kinds)} comes next"
+        raise OtherKind(f"The message {name} {what}.", file=name, remedy=DO_NOT_USE)
     if header.transcript != expected.transcript:
         raise refuse(name, "follows other messages than those that were exchanged")
     try:

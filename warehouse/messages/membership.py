@@ -89,6 +89,14 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+def tell_how_to_give_up(member: Membership, session: str) -> str:
+    """Return what people do by hand to end a release that cannot be completed."""
+    return (
+        f"remove the folder {session} below private/exchanges/{member.dataset} of every home and "
+        f"below {member.dataset} of the shared folder"
+    )
+
+
 def store_membership(home: Home, membership: Membership) -> None:
     """Store how this home takes part; refuse to change it after the roll was signed or accepted."""
     folder = exchange_folder(home, membership.dataset)
@@ -99,9 +107,7 @@ def store_membership(home: Home, membership: Membership) -> None:
     if known is not None and (folder / session / ROLL_NAME).exists():
         raise BadInput(
             f"A common release of '{membership.dataset}' is under way with other settings.",
-            remedy=f"Complete it first. To give it up, remove the folder {session} below "
-            f"private/exchanges/{membership.dataset} of every home and below "
-            f"{membership.dataset} of the shared folder.",
+            remedy=f"Complete it first. To give it up, {tell_how_to_give_up(membership, session)}.",
         )
     with translate_disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -356,8 +356,10 @@ def test_parties_with_different_alignments_wait_and_are_refused(tmp_path: Path):
         with suppress(StillWaiting):
             columns.open(CENTRE)
     columns.alignment = "intersection"
-    with pytest.raises(BadInput, match=r"census-health\.msg is a 'roster', and a 'blinded'"):
+    words = "This party joined with --intersection, and another one without it"
+    with pytest.raises(BadInput, match=words) as error:
         columns.run_site("health")
+    assert error.value.remedy and "remove the folder 0001 below" in error.value.remedy
 
 
 def test_selection_that_does_not_exist_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
