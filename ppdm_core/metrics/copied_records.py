@@ -11,6 +11,7 @@ from ppdm_core.metrics._disguised_records import (
     find_mirrored,
     find_records_as_noise,
 )
+from ppdm_core.metrics._equal_cells import find_equal_cells
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._release import check_same_columns
 from ppdm_core.model.arrays import Bools, Floats, Ints
@@ -25,11 +26,11 @@ _NEAR_ROWS_PROBABILITY = 1e-9  # smaller, because the law of the gaps is only fi
 class CopiedRecords(ReleaseMetric):
     """Share of the records whose row is a copy, or far nearer to it than the noise of the others.
 
-    Copies: rows that hold several values of one record, which no other record holds, more often
-    than chance makes equal values. Near copies: rows whose gaps to their record are among
-    the smallest in all columns at once, against a gamma distribution fitted to the typical rows.
-    Disguised copies: the record mirrored in the mean of all, its mean, sum or difference with
-    another record, or another record as its noise.
+    Copies: rows that hold several values of one record more often than chance makes equal values,
+    whether other records hold these values too or not. Near copies: rows whose gaps to their
+    record are among the smallest in all columns at once, against a gamma distribution fitted to
+    the typical rows. Disguised copies: the record mirrored in the mean of all, its mean, sum or
+    difference with another record, or another record as its noise.
     Averages over the table do not show a few such records. Only rows that chance explains with a
     probability below one in a million count, so that the value of a correct release is 0.
     """
@@ -52,11 +53,12 @@ class CopiedRecords(ReleaseMetric):
         check_same_columns(self.name, comparison)
         varying = (np.ptp(comparison.X, axis=0) > 0) & (np.ptp(comparison.Y, axis=0) > 0)
         X, Y, records = comparison.X[:, varying], comparison.Y[:, varying], comparison.records
-        rows, copied = find_copies(X, Y)
-        exposed = [copied[rows]]
+        rng = comparison.rng(self.name)
+        exposed = [
+            record[rows] for rows, record in (find_copies(X, Y), find_equal_cells(X, Y, rng))
+        ]
         if not bool((records < 0).any()):
             rows = find_near_copies(X[records], Y) | find_mirrored(X, X[records], Y)
-            rng = comparison.rng(self.name)
             rows |= find_combined(X, X[records], Y, rng)
             rows |= find_records_as_noise(X, X[records], Y, rng)
             exposed.append(records[rows])

@@ -8,29 +8,30 @@ import numpy as np
 from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.metrics._comparison import ReleaseComparison
 from ppdm_core.metrics._release import check_rows_of_records, sample_indices
-from ppdm_core.model.arrays import Floats
+from ppdm_core.model.arrays import Bools, Floats, Ints
 
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
+_MAX_PAIRS = 40  # of columns, in which residuals are compared together
 _KERNEL_WIDTH = 1.06  # Silverman's factor for a normal distribution
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
 
 class RepeatedNoise(ChanceMetric):
-    """Share of the rows whose noise in a column is that of another row, beyond chance.
+    """Share of the rows whose noise in a column, or in two, is that of another row, beyond chance.
 
     Noise of few sizes, on a grid of its own, or shared by several rows does not hide a record: an
     attacker with full records tests which row differs from a record by a size that occurs. The
-    value is that of the worst column; the baseline is the same for rows and records that do not
-    belong together, and what chance may add.
+    value is that of the worst column or pair of columns; the baseline is the same for rows and
+    records that do not belong together, and what chance may add.
     """
 
     name = "repeated_noise"
     title = "Noise that rows share"
     describe = "share of the rows whose noise is that of another row"
     template = (
-        "In the worst column, the noise of {value} of the rows is also that of another row; "
+        "In the worst columns, the noise of {value} of the rows is also that of another row; "
         "for rows and records that do not belong together it is up to {baseline}."
     )
     max_records = _MAX_ROWS
@@ -41,7 +42,7 @@ class RepeatedNoise(ChanceMetric):
 
 
 def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, float]:
-    """Return the share in the column with the largest excess, and what chance explains there."""
+    """Return the share in the columns with the largest excess, and what chance explains there."""
     check_rows_of_records(name, comparison)
     rng = comparison.rng(name)
     rows = sample_indices(len(comparison.Y), _MAX_ROWS, rng)
@@ -62,13 +63,21 @@ def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, 
 
 
 def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
-    """Return for each column the share of the rows whose residual another row has; (d,).
+    """Return for each column the share of the rows whose residual another row has.
 
-    Signs do not count.
+    Behind the columns follow pairs of them, in which another row must have both residuals: what few
+    rows share shows there, because chance repeats both much more rarely. Signs do not count.
     """
     size = np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0))
     steps = np.round(np.abs(R) / np.maximum(_ROUNDING * size, 1e-300))
-    return np.array([_share_of_repeats(column) for column in steps.T])
+    return np.asarray(find_repeats(steps).mean(axis=1))
+
+
+def list_pairs(d: int) -> tuple[Ints, Ints]:
+    """Return pairs of columns: each with the next ones, cyclically; at most ``_MAX_PAIRS``."""
+    pairs = [(j, (j + step) % d) for step in range(1, d // 2 + 1) for j in range(d)]
+    chosen = np.array(pairs[:_MAX_PAIRS], dtype=np.int64).reshape(-1, 2)
+    return chosen[:, 0], chosen[:, 1]
 
 
 def draw_smooth_noise(X: Floats, Y: Floats, rng: np.random.Generator) -> Floats:
@@ -93,13 +102,19 @@ def find_step(values: Floats) -> float:
 
 
 def measure_ties(X: Floats, Y: Floats) -> Floats:
-    """Return for each column the share of rows whose original and released value both repeat."""
-    return np.array([_share_of_repeats(x, y) for x, y in zip(X.T, Y.T, strict=True)])
+    """Return the share of rows whose original and released values both repeat."""
+    return np.asarray((find_repeats(X) & find_repeats(Y)).mean(axis=1))
 
 
-def _share_of_repeats(*columns: Floats) -> float:
-    is_repeated = np.ones(len(columns[0]), dtype=np.bool_)
-    for column in columns:
-        _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
-        is_repeated &= counts[place] > 1
-    return float(is_repeated.mean())
+def find_repeats(values: Floats) -> Bools:
+    """Return which rows have the value of another row, for columns and then pairs; (c, n)."""
+    codes = np.stack([np.unique(column, return_inverse=True)[1] for column in values.T])
+    first, second = list_pairs(len(codes))
+    pairs = codes[first] * (codes.max(initial=0) + 1) + codes[second]
+    return np.stack([is_repeated(column) for column in (*codes, *pairs)])
+
+
+def is_repeated(column: Ints) -> Bools:
+    """Return which values occur more than once."""
+    _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return np.asarray(counts[place] > 1)

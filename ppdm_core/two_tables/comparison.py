@@ -29,7 +29,11 @@ from ppdm_core.two_tables.frame import (
     make_frame,
     scale_factor,
 )
-from ppdm_core.two_tables.mixed_records import find_moved_columns, has_moments_of_records
+from ppdm_core.two_tables.mixed_records import (
+    find_moved_columns,
+    find_permuted_columns,
+    has_moments_of_records,
+)
 from ppdm_core.two_tables.order_certainty import is_order_certain
 from ppdm_core.two_tables.row_order import (
     find_revealed_orders,
@@ -78,6 +82,7 @@ class TableComparison:
     revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
     has_position_trend: bool = False  # released values, or those of aligned records, follow it
     has_uncertain_order: bool = False  # an order by the original would not be noticed
+    permuted_columns: tuple[str, ...] = ()  # whose values are those of the original
     moved_columns: tuple[str, ...] = ()  # whose values stand some rows from their records
     has_moments_of_records: bool = False  # which differ less than those of independent rows
 
@@ -104,6 +109,12 @@ class TableComparison:
             found.append(UNCERTAIN_ORDER)
         if self.has_moments_of_records:
             found.append(MIXED_RECORDS)
+        if self.permuted_columns:
+            found.append(
+                f"The values of {quote_names(self.permuted_columns)} are exactly those of the "
+                "original, perhaps in another order. An order that can be computed again places "
+                "every value. Add noise to them."
+            )
         if self.new_categories:
             found.append(
                 f"The release has values of {quote_names(self.new_categories)} that the original "
@@ -181,6 +192,7 @@ def compare_tables(
     renamed = rename_matched(released, frame.matched)
     comparison = replace(
         add_row_order(comparison, original, renamed, label),
+        permuted_columns=tuple(find_permuted_columns(original, renamed, label)),
         moved_columns=tuple(find_moved_columns(original, renamed, label)),
         has_moments_of_records=has_moments_of_records(original, renamed, label),
     )

@@ -6,9 +6,12 @@ everybody who undoes the mixing has all records.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdm_core.model.arrays import Bools, Floats
 from ppdm_core.numerics.decompositions import decompose_symmetric
@@ -21,6 +24,7 @@ from ppdm_core.two_tables.row_order import (
 from ppdm_core.two_tables.tables import Table
 
 MIN_ROWS = 50
+MIN_PERMUTED_VALUES = 10  # of fewer, independent rows can have the same ones
 LEAST_VARIANCE = 1e-9  # of a direction, as a share of the largest one
 SPREADS = (0.5, 2.0)  # variances of a release in directions in which the records have 1
 MAX_CHANCE = 1e-8  # probability that independent rows agree so well
@@ -97,6 +101,23 @@ def list_readings(A: Floats) -> Iterator[Floats]:
     yield A
     yield A - A.mean(axis=0)
     yield standardise(A)
+
+
+def find_permuted_columns(original: Table, released: Table, label: str | None) -> Iterator[str]:
+    """Yield the released columns whose values are those of an original column, in any order."""
+    if original.n != released.n:
+        return
+    ours = {digest_values(cells) for name, cells in original.columns.items() if name != label}
+    for name, cells in released.columns.items():
+        is_read = name != label and len(set(cells.tolist())) >= MIN_PERMUTED_VALUES
+        if is_read and digest_values(cells) in ours:
+            yield name
+
+
+def digest_values(cells: NDArray[Any]) -> bytes:
+    """Return a digest of the values of a column, whatever their order."""
+    ordered = np.sort(cells + 0.0 if cells.dtype == np.float64 else cells.astype(str))
+    return hashlib.sha256(ordered.tobytes() + str(ordered.dtype).encode()).digest()
 
 
 def find_moved_columns(original: Table, released: Table, label: str | None) -> Iterator[str]:

@@ -114,8 +114,8 @@ def align_by_ids(exchange: Exchange, ids: Sequence[str], key: bytes) -> list[int
             raise BadInput(
                 f"The persons of '{other}' are not those of this party: it has {theirs.count}, "
                 f"this party {roster.count}.",
-                remedy=f"{advise_giving_up(exchange)} Then release the same persons, or let both parties "
-                "join with --intersection.",
+                remedy=f"{advise_giving_up(exchange)} Then release the same persons, or let both "
+                "parties join with --intersection.",
             )
     return sorted(range(len(ids)), key=lambda place: marks[place])
 

@@ -264,6 +264,16 @@ def test_repeated_noise_opposite_in_two_rows_noticed() -> None:
     assert "repeated_noise" in find_leaking(X, X + np.vstack([noise, -noise]))
 
 
+def test_repeated_noise_few_rows_moved_alike_noticed() -> None:
+    """In a single column of whole numbers, chance repeats as much; in two columns it does not."""
+    rng = np.random.default_rng([7, 2**90])
+    X = np.round(rng.normal(50.0, 15.0, (500, 6)))
+    Y = X + rng.normal(0.0, 20.0, X.shape)
+    assert "repeated_noise" not in find_leaking(X, Y)
+    Y[::33] = X[::33] + rng.normal(0.0, 20.0, 6)
+    assert "repeated_noise" in find_leaking(X, Y)
+
+
 def test_hidden_digits_class_that_hardly_varies_within_chance() -> None:
     """The digits of a class with little noise are those of its mean: no leak beyond the class."""
     rng = np.random.default_rng([5, 2**90])

@@ -8,7 +8,11 @@ from scipy.linalg import hadamard
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
 from ppdm_core.two_tables.comparison import compare_tables
-from ppdm_core.two_tables.mixed_records import find_moved_columns, has_moments_of_records
+from ppdm_core.two_tables.mixed_records import (
+    find_moved_columns,
+    find_permuted_columns,
+    has_moments_of_records,
+)
 from ppdm_core.two_tables.tables import Table
 
 N, D = 256, 6
@@ -110,3 +114,31 @@ def test_compare_tables_mixed_records_leak_and_doubt(rng: Rng) -> None:
     assert any("moved or transformed along the rows" in each for each in leaks)
     mixed = compare_tables(make_table(X), make_table(random_orthogonal(N, rng) @ X))
     assert any("Records may be mixed" in each for each in mixed.doubts) and not mixed.leaks
+
+
+def find_permuted(X: Floats, Y: Floats) -> list[str]:
+    return list(find_permuted_columns(make_table(X), make_table(Y, "y"), None))
+
+
+def test_permuted_columns_found_under_any_name(rng: Rng) -> None:
+    X = draw_records(rng)
+    Y = np.column_stack([rng.permutation(X[:, 3]), X[:, 0], X[:, 1] + 0.1])
+    assert find_permuted(X, Y) == ["y0", "y1"]
+    doubts = compare_tables(make_table(X), make_table(rng.permuted(X, axis=0))).doubts
+    assert any("exactly those of the original" in each for each in doubts)
+
+
+def test_permuted_columns_of_text_found_and_the_label_is_not(rng: Rng) -> None:
+    names = np.array([f"town {i % 30}" for i in range(N)])
+    ours = Table("a.csv", {"town": names, "label": names})
+    theirs = Table("b.csv", {"place": rng.permutation(names), "label": names})
+    assert list(find_permuted_columns(ours, theirs, "label")) == ["place"]
+
+
+def test_permuted_columns_few_values_or_other_counts_are_not(rng: Rng) -> None:
+    X = draw_records(rng)
+    answers = rng.integers(0, 5, (N, 1)).astype(float)
+    assert find_permuted(answers, rng.permutation(answers)) == []
+    assert find_permuted(X, X[:-1]) == []
+    rounded = np.round(X)
+    assert find_permuted(rounded, np.vstack([rounded[:-1], rounded[:1]])) == []
