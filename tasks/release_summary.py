@@ -127,6 +127,9 @@ class Summary:
             return f"{name} {self.withdrawal.words}"
         if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
+        if stage == Stage.DRY_RUN_PASSED and self.is_part:
+            waits = "awaits a decision" if self.is_undecided else "was approved"
+            return f"The part of this site in {name} {waits}."
         if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:
             return f"{name} was approved in a dry run; nothing was published."
         if stage == Stage.DRY_RUN_PASSED:

@@ -111,9 +111,14 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
     if stage == Stage.REFUSED:
         return f"Nothing was published: {against} of {count} checks did not pass{stays}."
     if summary.is_undecided:
-        must = "would have to" if stage == Stage.DRY_RUN_PASSED else "must"
+        is_dry = stage == Stage.DRY_RUN_PASSED and not summary.is_part
+        must = "would have to" if is_dry else "must"
         checks = f"{against} of {count} checks"
         return f"Nothing is published: a reviewer {must} decide about {checks}{stays}."
+    if stage == Stage.DRY_RUN_PASSED and summary.is_part:
+        return (
+            f"All {count} checks passed: these columns go into the sums that the centre publishes."
+        )
     if stage == Stage.DRY_RUN_PASSED:
         return f"All {count} checks passed; a dry run publishes nothing."
     if stage == Stage.NO_CHANGE:
@@ -188,13 +193,10 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     reasons = "1 more reason" if rest == 1 else f"{rest} more reasons"
     more = f"{reasons} and every figure" if rest > 0 else "Every check and figure"
     every = f"{more}: ppdm show {release_id} --all{home}"
+    if summary.is_part and stage in (Stage.PUBLISHED, Stage.DRY_RUN_PASSED):
+        return ["Hand over nothing: the centre publishes (ppdm site status FILE).", every]
     if stage == Stage.PUBLISHED and summary.folder:
         folder = shorten_path(summary.folder)
-        if summary.is_part:
-            return [
-                "Hand over nothing: these rows are in the pool that the centre publishes.",
-                every,
-            ]
         return [f"Hand over {folder}", f"To check it: ppdm verify {folder}", every]
     if stage == Stage.REFUSED and summary.ending == EndingFacts():
         return [
