@@ -85,8 +85,8 @@ def create_local_app(*, is_lasting: bool) -> Any:
     A foreign page whose host name was made to resolve to this machine is refused. A server that
     lives for one command has no pages, schedules or automations.
     """
+    from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from prefect.server.api.server import create_app
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     app = create_app(ephemeral=not is_lasting)
     return TrustedHostMiddleware(app, allowed_hosts=list(HOST_NAMES))
