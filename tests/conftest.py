@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ppdm.services.prefect_server import ServerHandle
 from tasks.environment import set_library_defaults
 from tests.support import rare_collection, servers, shared_files
+
+if TYPE_CHECKING:
+    from tests.support.clusters import RealCluster
 
 ROOT = Path(__file__).resolve().parents[1]
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -151,6 +154,20 @@ def buckets() -> Iterator[servers.Buckets]:
     """An S3-compatible server of this process, which checks keys and rights."""
     with servers.start_buckets() as server:
         yield server
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RealCluster]:
+    """A scheduler and two workers, each in a process of its own."""
+    from tests.support.clusters import RealCluster
+
+    made = RealCluster(tmp_path / "cluster")
+    try:
+        for name in ("one", "two"):
+            made.start_worker(name)
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture(scope="session")

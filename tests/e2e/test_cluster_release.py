@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,17 +50,6 @@ def expected(begun: Small, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     release = begun.copied_to(tmp_path_factory.mktemp("local") / "home")
     assert release.run().exit_code == 0
     return read_outcome(release)
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    made = RealCluster(tmp_path / "cluster")
-    try:
-        for name in ("one", "two"):
-            made.start_worker(name)
-        yield made
-    finally:
-        made.close()
 
 
 def make_release(begun: Small, cluster: RealCluster, folder: Path) -> Small:

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,17 +41,6 @@ class InWorkers(InThisProcess):
     """An engine whose worker, this process, attacks."""
 
     runs_attacks = True
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    made = RealCluster(tmp_path / "cluster")
-    try:
-        for name in ("one", "two"):
-            made.start_worker(name)
-        yield made
-    finally:
-        made.close()
 
 
 def make_blocking_job(started: Path, limit: float = 3600.0) -> BlockingJob:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,17 +26,6 @@ from pathlib import Path
 from tests.support.slow_release import work
 work(Path(sys.argv[1]))
 """
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    made = RealCluster(tmp_path / "cluster")
-    try:
-        for name in ("one", "two"):
-            made.start_worker(name)
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,17 +23,6 @@ from warehouse.parquet_parts import write_parts
 
 CANARY_CELL = 4711.81508150815
 SCHEMA = Schema((Numeric("x", 0.0, 1e4),))
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    made = RealCluster(tmp_path / "cluster")
-    try:
-        for name in ("one", "two"):
-            made.start_worker(name)
-        yield made
-    finally:
-        made.close()
 
 
 def write_table(folder: Path, blocks: int = 6) -> ArrayRows:

@@ -18,17 +18,6 @@ from warehouse.engines._worker_check import check_worker, describe_process
 from warehouse.engines.dask import Dask
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    made = RealCluster(tmp_path / "cluster")
-    try:
-        for name in ("one", "two"):
-            made.start_worker(name)
-        yield made
-    finally:
-        made.close()
-
-
 @pytest.fixture(scope="module")
 def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineSettings]:
     """Return a cluster whose workers are threads of this process."""
