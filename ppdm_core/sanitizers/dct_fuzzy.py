@@ -159,6 +159,7 @@ class DctFuzzy(Sanitizer):
         if self.others is not None:
             raise BadInput(
                 "'others' names columns of other parties, so that no party can release alone.",
+                file="[sanitizer]",
                 remedy="Release together with them: ppdm site --help. Or remove 'others'.",
             )
         if rows.n < 2:
