@@ -11,12 +11,12 @@ from ppdm_core.metrics._disguised_records import (
     find_mirrored,
     find_records_as_noise,
 )
-from ppdm_core.metrics._equal_cells import find_equal_cells
+from ppdm_core.metrics._equal_cells import MAX_VALUE_SHARE, find_equal_cells
+from ppdm_core.metrics._gamma_tail import fit_gamma
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._release import check_same_columns
 from ppdm_core.model.arrays import Bools, Floats, Ints
 
-_MAX_VALUE_SHARE = 0.02  # of the rows: a value that more of them hold identifies nobody
 _MAX_CHANCE_FACTOR = 5.0  # noise keeps a value so many times oftener than it meets a random one
 _MIN_CHANCE = 1e-3  # of a kept value, in every column
 _EQUAL_ROWS_PROBABILITY = 1e-6  # of a false alarm
@@ -39,8 +39,8 @@ class CopiedRecords(ReleaseMetric):
     title = "Copied records"
     describe = "share of the records that are copied, exactly or nearly, beyond chance"
     template = (
-        "{value} of the records are in the release as they are or nearly so, which the noise of "
-        "the other rows does not explain."
+        "{value} of the records are in the release as they are, nearly so, or with many of their "
+        "values, which the noise of the other rows does not explain."
     )
     kind = "privacy"
     better = "down"
@@ -84,7 +84,8 @@ def find_copies(X: Floats, Y: Floats) -> tuple[Bools, Ints]:
     for least in range(X.shape[1], 1, -1):
         rows = count >= least
         seen = int(rows.sum())
-        if seen and pdtrc(seen - 1, len(Y) * tail[least]) < _EQUAL_ROWS_PROBABILITY:
+        expected = len(Y) * min(1.0, len(X) * tail[least])
+        if seen and pdtrc(seen - 1, expected) < _EQUAL_ROWS_PROBABILITY:
             found |= rows
     return found, record
 
@@ -99,7 +100,7 @@ def find_holders(X: Floats, Y: Floats) -> Ints:
         last = np.searchsorted(column, Y[:, j], side="right")
         held = last - first == 1
         found[held, j] = order[first[held]]
-        repeated = np.bincount(found[held, j], minlength=len(X)) > _MAX_VALUE_SHARE * len(Y) + 1
+        repeated = np.bincount(found[held, j], minlength=len(X)) > MAX_VALUE_SHARE * len(Y) + 1
         found[held, j] = np.where(repeated[found[held, j]], -1, found[held, j])
     return found
 
@@ -148,21 +149,3 @@ def find_near_copies(X: Floats, Y: Floats) -> Bools:
     if half.any():
         found[order[: int(np.flatnonzero(half)[-1]) + 1]] = True
     return found
-
-
-def fit_gamma(median: float, upper: float) -> tuple[float, float]:
-    """Return shape and scale of the gamma distribution with this median and 90 % quantile."""
-    from scipy.optimize import brentq
-    from scipy.special import gammaincinv
-
-    def ratio(log_shape: float) -> float:
-        shape = np.exp(log_shape)
-        return float(np.log(gammaincinv(shape, 0.9) / gammaincinv(shape, 0.5)))
-
-    if not 0 < median < upper:
-        return 0.0, 1.0
-    wanted, ends = float(np.log(upper / median)), (-2.0, 10.0)
-    if not ratio(ends[1]) < wanted < ratio(ends[0]):
-        return 0.0, 1.0
-    shape = float(np.exp(brentq(lambda x: ratio(x) - wanted, *ends)))
-    return shape, median / float(gammaincinv(shape, 0.5))

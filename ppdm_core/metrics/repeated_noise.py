@@ -13,7 +13,7 @@ from ppdm_core.model.arrays import Bools, Floats, Ints
 _MAX_ROWS = 20_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
-_MAX_PAIRS = 40  # of columns, in which residuals are compared together
+_MAX_PAIRS = 40  # of columns whose residuals are compared together; with more, one for each
 _KERNEL_WIDTH = 1.06  # Silverman's factor for a normal distribution
 _MAX_DEVIATIONS = 7.0  # of a share by chance
 
@@ -74,9 +74,10 @@ def measure_repeats(R: Floats, X: Floats, Y: Floats) -> Floats:
 
 
 def list_pairs(d: int) -> tuple[Ints, Ints]:
-    """Return pairs of columns: each with the next ones, cyclically; at most ``_MAX_PAIRS``."""
-    pairs = [(j, (j + step) % d) for step in range(1, d // 2 + 1) for j in range(d)]
-    chosen = np.array(pairs[:_MAX_PAIRS], dtype=np.int64).reshape(-1, 2)
+    """Return pairs of columns: each with the next one, cyclically, then with those further on."""
+    steps = [(j, (j + step) % d) for step in range(1, d // 2 + 1) for j in range(d)]
+    pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in steps))[: max(d, _MAX_PAIRS)]
+    chosen = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return chosen[:, 0], chosen[:, 1]
 
 

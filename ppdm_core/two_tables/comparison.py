@@ -82,7 +82,7 @@ class TableComparison:
     revealed_orders: tuple[str, ...] = ()  # by what of the original the release is sorted
     has_position_trend: bool = False  # released values, or those of aligned records, follow it
     has_uncertain_order: bool = False  # an order by the original would not be noticed
-    permuted_columns: tuple[str, ...] = ()  # whose values are those of the original
+    permuted_columns: tuple[str, ...] = ()  # with the values of the original, in another order
     moved_columns: tuple[str, ...] = ()  # whose values stand some rows from their records
     has_moments_of_records: bool = False  # which differ less than those of independent rows
 
@@ -112,8 +112,8 @@ class TableComparison:
         if self.permuted_columns:
             found.append(
                 f"The values of {quote_names(self.permuted_columns)} are exactly those of the "
-                "original, perhaps in another order. An order that can be computed again places "
-                "every value. Add noise to them."
+                "original, in another order. Whoever can compute this order again, for example "
+                "from a guessed seed, knows whose value each one is. Add noise to them."
             )
         if self.new_categories:
             found.append(

@@ -104,20 +104,38 @@ def list_readings(A: Floats) -> Iterator[Floats]:
 
 
 def find_permuted_columns(original: Table, released: Table, label: str | None) -> Iterator[str]:
-    """Yield the released columns whose values are those of an original column, in any order."""
+    """Yield the released columns that hold exactly the values of an original one, in another order.
+
+    Row numbers and ranks are left out: independent rows can have the same ones.
+    """
     if original.n != released.n:
         return
-    ours = {digest_values(cells) for name, cells in original.columns.items() if name != label}
+    ours = {
+        digest_values(cells): cells for name, cells in original.columns.items() if name != label
+    }
     for name, cells in released.columns.items():
-        is_read = name != label and len(set(cells.tolist())) >= MIN_PERMUTED_VALUES
-        if is_read and digest_values(cells) in ours:
+        if name == label or not tells_by_values(cells):
+            continue
+        source = ours.get(digest_values(cells))
+        if source is not None and source.tolist() != cells.tolist():
             yield name
+
+
+def tells_by_values(cells: NDArray[Any]) -> bool:
+    """Return whether independent rows hardly have exactly the values of this column."""
+    values = np.unique(cells[~np.isnan(cells)] if cells.dtype == np.float64 else cells.astype(str))
+    if len(values) < MIN_PERMUTED_VALUES:
+        return False
+    if cells.dtype != np.float64 or len(values) < len(cells):
+        return True
+    return bool(np.ptp(np.diff(values)) > 1e-9 * np.ptp(values))
 
 
 def digest_values(cells: NDArray[Any]) -> bytes:
     """Return a digest of the values of a column, whatever their order."""
-    ordered = np.sort(cells + 0.0 if cells.dtype == np.float64 else cells.astype(str))
-    return hashlib.sha256(ordered.tobytes() + str(ordered.dtype).encode()).digest()
+    if cells.dtype == np.float64:
+        return hashlib.sha256(np.sort(cells + 0.0).tobytes()).digest()
+    return hashlib.sha256("\0".join(sorted(map(str, cells.tolist()))).encode()).digest()
 
 
 def find_moved_columns(original: Table, released: Table, label: str | None) -> Iterator[str]:

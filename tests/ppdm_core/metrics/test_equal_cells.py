@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from ppdm_core.metrics._equal_cells import extend_share, find_equal_cells
+from ppdm_core.metrics._equal_cells import extend_share, find_equal_cells, fit_share
+from ppdm_core.metrics.copied_records import find_copies
 
 N, D = 400, 12
 Rng = np.random.Generator
+Tables = tuple[np.ndarray, np.ndarray]
 
 
 @pytest.fixture
@@ -22,9 +26,21 @@ def draw_records(rng: Rng, n: int = N) -> np.ndarray:
     return np.clip(np.round(20.0 + common + rng.normal(0.0, 6.0, (n, D))), 0.0, 40.0)
 
 
+def draw_answers(rng: Rng, n: int = 1000, d: int = 30) -> np.ndarray:
+    """Answers from 1 to 5 that depend on the mood of the person."""
+    return np.clip(np.round(3.0 + rng.normal(size=(n, 1)) + rng.normal(size=(n, d))), 1.0, 5.0)
+
+
 def find(X: np.ndarray, Y: np.ndarray) -> tuple[list[int], list[int]]:
     rows, record = find_equal_cells(X, Y, np.random.default_rng(1))
     return np.flatnonzero(rows).tolist(), record[rows].tolist()
+
+
+def copy_elsewhere(X: np.ndarray, Y: np.ndarray, count: int) -> np.ndarray:
+    """Return the release with some records in the rows of others."""
+    Y = Y.copy()
+    Y[:count] = X[-count:]
+    return Y
 
 
 def test_copies_in_other_rows_are_found_with_their_records(rng: Rng) -> None:
@@ -43,26 +59,71 @@ def test_half_of_the_cells_of_a_record_are_found(rng: Rng) -> None:
     assert len(rows) >= 10 and set(records) <= set(range(100, 106))
 
 
-def test_one_record_in_many_rows_is_one_event(rng: Rng) -> None:
-    """Several rows of one person may be twins of a record by chance."""
+def test_copies_among_answers_that_everybody_gives_are_found(rng: Rng) -> None:
+    X = draw_answers(rng)
+    Y = np.clip(np.round(X + rng.normal(0.0, 3.0, X.shape)), 1.0, 5.0)
+    rows, records = find(X, copy_elsewhere(X, Y, 50))
+    assert rows == list(range(50)) and records == list(range(950, 1000))
+    assert find(X, Y) == ([], [])
+
+
+def test_copies_among_many_rounded_rows_are_found(rng: Rng) -> None:
+    """More rows than are compared with all records."""
+    X = np.round(rng.normal(0.0, 30.0, (4000, D)))
+    Y = np.round(X + rng.normal(0.0, 30.0, X.shape))
+    rows = np.argsort(np.abs(X).sum(axis=1))[:30]  # typical records, whose values are common
+    copied = dict(zip(rows.tolist(), np.roll(rows, 1).tolist(), strict=True))
+    Y[rows] = X[np.roll(rows, 1)]
+    assert dict(zip(*find(X, Y), strict=True)) == copied
+
+
+def test_one_record_in_many_rows_is_not(rng: Rng) -> None:
+    """A single record may be equal to rows by chance, however many of them are equal."""
     X = draw_records(rng)
     Y = X + rng.normal(0.0, 20.0, X.shape)
     Y[:9] = X[0]
     assert find(X, Y) == ([], [])
 
 
-@pytest.mark.parametrize("case", ["other persons", "rounded noise", "exchanged cells", "mixed"])
-def test_independent_rows_with_values_of_the_records_are_not(rng: Rng, case: str) -> None:
-    for _ in range(10):
-        X, others = draw_records(rng), draw_records(rng)
-        noisy = X + rng.normal(0.0, 25.0, X.shape)
-        Y = {
-            "other persons": others,
-            "rounded noise": np.clip(np.round(noisy), 0.0, 40.0),
-            "exchanged cells": rng.permuted(X, axis=0),
-            "mixed": np.where(rng.random((N, 1)) < 0.3, others, noisy),
-        }[case]
+def keep_some(X: np.ndarray, rng: Rng, share: float) -> Tables:
+    return X, np.where(rng.random(X.shape) < share, X, rng.integers(1, 6, X.shape))
+
+
+def keep_two_columns(rng: Rng) -> Tables:
+    X = np.round(rng.normal(0.0, 50.0, (1000, 9)))
+    return X, np.hstack([X[:, :2], X[:, 2:] + rng.normal(0.0, 50.0, (1000, 7))])
+
+
+def mix_with_others(X: np.ndarray, rng: Rng) -> Tables:
+    noisy = X + rng.normal(0.0, 25.0, X.shape)
+    return X, np.where(rng.random((len(X), 1)) < 0.3, draw_records(rng, len(X)), noisy)
+
+
+SAFE: dict[str, Callable[[Rng], Tables]] = {
+    "other persons": lambda rng: (draw_records(rng), draw_records(rng)),
+    "more other persons": lambda rng: (draw_records(rng), draw_records(rng, 900)),
+    "fewer other persons": lambda rng: (draw_records(rng), draw_records(rng, 90)),
+    "other persons mixed with noise": lambda rng: mix_with_others(draw_records(rng), rng),
+    "rounded noise": lambda rng: (
+        (X := draw_records(rng)),
+        np.clip(np.round(X + rng.normal(0.0, 25.0, X.shape)), 0.0, 40.0),
+    ),
+    "exchanged cells": lambda rng: ((X := draw_records(rng)), rng.permuted(X, axis=0)),
+    "answers of others": lambda rng: (draw_answers(rng), draw_answers(rng)),
+    "randomized answers": lambda rng: keep_some(draw_answers(rng), rng, 0.3),
+    "two columns as they are": keep_two_columns,
+    "wide whole numbers": lambda rng: tuple(np.round(rng.normal(0, 200, (2, 569, 30)))),
+    "few records": lambda rng: (draw_records(rng, 3), draw_records(rng, 50)),
+    "constant columns": lambda rng: (np.ones((90, 4)), np.ones((90, 4))),
+}
+
+
+@pytest.mark.parametrize("case", SAFE)
+def test_safe_releases_with_values_of_the_records_are_not(rng: Rng, case: str) -> None:
+    for _ in range(5):
+        X, Y = SAFE[case](rng)
         assert find(X, Y) == ([], [])
+        assert not find_copies(X, Y)[0].any()
 
 
 def test_twins_among_the_records_explain_twins_in_the_release(rng: Rng) -> None:
@@ -77,8 +138,14 @@ def test_one_column_shows_nothing(rng: Rng) -> None:
 
 
 def test_extend_share_counts_and_falls_above_the_highest_levels() -> None:
-    null = np.arange(100.0)
-    found = extend_share(null, np.array([0.0, 50.0, 99.0, 119.0]))
+    drawn = np.arange(100.0)
+    found = extend_share(drawn, np.array([0.0, 50.0, 99.0, 119.0]), 0.25)
     assert found[:2].tolist() == [1.0, 0.53]
     assert found[2] == pytest.approx(0.04 * np.exp(-0.5))  # two above the third highest
     assert found[3] == pytest.approx(0.03 * np.exp(-5.5))
+
+
+def test_fit_share_of_a_gamma_distribution(rng: Rng) -> None:
+    scores = rng.gamma(9.0, 2.0, 100_000)
+    assert fit_share(scores, np.array([30.0]))[0] == pytest.approx((scores > 30).mean(), rel=0.05)
+    assert fit_share(np.zeros(10), np.array([1.0])).tolist() == [0.0]

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from ppdm_core.metrics import METRICS, ReleaseComparison
-from ppdm_core.metrics.copied_records import find_copies, find_most_frequent, fit_gamma
+from ppdm_core.metrics._gamma_tail import fit_gamma
+from ppdm_core.metrics.copied_records import find_copies, find_most_frequent
 from ppdm_core.metrics.hidden_digits import encode_digits
+from ppdm_core.metrics.repeated_noise import list_pairs
 from ppdm_core.model.release import PublicParameters
 
 NAMES = (
@@ -272,6 +274,22 @@ def test_repeated_noise_few_rows_moved_alike_noticed() -> None:
     assert "repeated_noise" not in find_leaking(X, Y)
     Y[::33] = X[::33] + rng.normal(0.0, 20.0, 6)
     assert "repeated_noise" in find_leaking(X, Y)
+
+
+@pytest.mark.parametrize("place", [0, 50])
+def test_repeated_noise_few_rows_moved_alike_in_some_of_many_columns_noticed(place: int) -> None:
+    rng = np.random.default_rng([8, 2**90])
+    X = np.round(rng.normal(50.0, 15.0, (500, 60)))
+    Y, some = X + rng.normal(0.0, 20.0, X.shape), slice(place, place + 6)
+    Y[::33, some] = X[::33, some] + rng.normal(0.0, 20.0, 6)
+    assert "repeated_noise" in find_leaking(X, Y)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4, 5, 50])
+def test_list_pairs_every_column_in_different_pairs(d: int) -> None:
+    pairs = {frozenset(pair) for pair in zip(*list_pairs(d), strict=True)}
+    assert len(pairs) == len(list_pairs(d)[0]) == {1: 0, 2: 1, 4: 6, 5: 10, 50: 50}[d]
+    assert set().union(*pairs) == (set(range(d)) if d > 1 else set())
 
 
 def test_hidden_digits_class_that_hardly_varies_within_chance() -> None:
