@@ -121,10 +121,10 @@ def read_record(path: Path) -> ServerProcess | None:
     """
     try:
         server = ServerProcess(**json.loads(path.read_text()))
+        named = [Path(part).resolve() for part in shlex.split(str(server.arguments))]
     except (OSError, ValueError, TypeError):
         return None
-    named = (Path(part).resolve() for part in shlex.split(server.arguments) if part[:1] == "/")
-    return server if any(path.resolve().is_relative_to(home) for home in named) else None
+    return server if any(home in path.resolve().parents for home in named) else None
 
 
 def write_record(path: Path, server: ServerProcess) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -142,6 +143,14 @@ def test_stop_orphaned_server_copied_home_leaves_the_server_of_the_original(
     assert not (copy / "private" / "server.json").exists()
     command.kill()
     command.wait()
+
+
+@pytest.mark.parametrize("arguments", ["-m 'x", 7, None])
+def test_read_record_other_form_is_none(tmp_path: Path, arguments: object) -> None:
+    path = tmp_path / "server.json"
+    fields = {"pid": 1, "arguments": arguments, "port": 1, "health": "/"}
+    path.write_text(json.dumps(fields))
+    assert read_record(path) is None
 
 
 def test_is_alive_other_arguments_or_pid_is_false(
