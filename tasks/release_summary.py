@@ -17,6 +17,7 @@ from warehouse.approvals import Decision, Standing, read_decisions
 from warehouse.audit_results import find_verdict
 from warehouse.database import Run, Store, get_run
 from warehouse.ledger.entries import find_entry
+from warehouse.messages.membership import belongs_to_common_release
 from warehouse.pending_reviews import find_standing
 from warehouse.publishing.publish import find_latest_version, find_publication_time
 from warehouse.publishing.version_folders import version_folder
@@ -25,7 +26,6 @@ from warehouse.reviewers import read_reviewers
 from warehouse.stage_facts import (
     AuditedFacts,
     EndingFacts,
-    PoolFacts,
     SanitizedFacts,
     SettingsFacts,
     SitesFacts,
@@ -66,7 +66,7 @@ class Summary:
     counted: tuple[Decision, ...] = ()  # approvals that count now, or did when it was published
     has_keys: bool = False  # reviewers of the home sign with keys
     sites: SitesFacts | None = None  # of a common release, at its centre
-    is_part: bool = False  # of a common release, at one of its sites, which attacked the pool
+    is_part: bool = False  # of a common release, at one of its sites
     ledger: dict[str, Any] | None = None  # for outsiders
     ln_ledger: float | None = None  # ln gamma of all releases up to this one; None: not judged
 
@@ -128,8 +128,8 @@ class Summary:
         if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
         if stage == Stage.DRY_RUN_PASSED and self.is_part:
-            waits = "awaits a decision" if self.is_undecided else "was approved"
-            return f"The part of this site in {name} {waits}."
+            is_open = "is left to its reviewers" if self.is_undecided else "passed"
+            return f"{name}, the part of this site in a common release, {is_open}."
         if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:
             return f"{name} was approved in a dry run; nothing was published."
         if stage == Stage.DRY_RUN_PASSED:
@@ -207,7 +207,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         counted=counted,
         has_keys=bool(read_reviewers(db)),
         sites=sites,
-        is_part=find_facts(db, release_id, PoolFacts) is not None,
+        is_part=belongs_to_common_release(db.home, run.dataset, release_id),
         ledger=format_entry(entry),
         ln_ledger=entry["total"] if entry else None,
     )

@@ -133,7 +133,7 @@ def choose_headline(summary: Summary) -> tuple[str, Tone]:
     """Return the outcome in capitals, and its tone."""
     is_dry = summary.run.stage == Stage.DRY_RUN_PASSED
     if is_dry and summary.is_part:  # the rows of a part leave as masked sums only
-        return ("PART UNDER REVIEW", "open") if summary.is_undecided else ("PART PASSED", "good")
+        return "PART OF A COMMON RELEASE", "open" if summary.is_undecided else "good"
     if is_dry and summary.is_undecided:
         return "DRY RUN: A REVIEWER WOULD DECIDE", "open"
     return summary.run.stage.label, TONES.get(summary.run.stage, "neutral")

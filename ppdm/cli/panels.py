@@ -110,20 +110,24 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
         return f"{summary.refusals[0].why} Nothing was published{stays}."
     if stage == Stage.REFUSED:
         return f"Nothing was published: {against} of {count} checks did not pass{stays}."
+    if stage == Stage.DRY_RUN_PASSED and summary.is_part:
+        return describe_part(summary, against, count)
     if summary.is_undecided:
-        is_dry = stage == Stage.DRY_RUN_PASSED and not summary.is_part
-        must = "would have to" if is_dry else "must"
+        must = "would have to" if stage == Stage.DRY_RUN_PASSED else "must"
         checks = f"{against} of {count} checks"
         return f"Nothing is published: a reviewer {must} decide about {checks}{stays}."
-    if stage == Stage.DRY_RUN_PASSED and summary.is_part:
-        return (
-            f"All {count} checks passed: these columns go into the sums that the centre publishes."
-        )
     if stage == Stage.DRY_RUN_PASSED:
         return f"All {count} checks passed; a dry run publishes nothing."
     if stage == Stage.NO_CHANGE:
         return f"The bytes are those of version {summary.latest:04d}, which stays the latest."
     return f"It reached the stage '{stage}'; nothing was published{stays}."
+
+
+def describe_part(summary: Summary, against: int, count: int) -> str:
+    """Return how the part of this site in a common release was judged, before it leaves."""
+    if summary.is_undecided:
+        return f"Reviewers of this site decide about {against} of {count} checks before it is sent."
+    return f"All {count} checks passed. The centre publishes if all parties allow it."
 
 
 def describe_facts(outcome: ReleaseOutcome) -> Iterator[tuple[str, RenderableType]]:
@@ -194,7 +198,7 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     more = f"{reasons} and every figure" if rest > 0 else "Every check and figure"
     every = f"{more}: ppdm show {release_id} --all{home}"
     if summary.is_part and stage in (Stage.PUBLISHED, Stage.DRY_RUN_PASSED):
-        return ["Hand over nothing: the centre publishes (ppdm site status FILE).", every]
+        return ["Hand over nothing: the centre publishes. The state: ppdm site status FILE", every]
     if stage == Stage.PUBLISHED and summary.folder:
         folder = shorten_path(summary.folder)
         return [f"Hand over {folder}", f"To check it: ppdm verify {folder}", every]

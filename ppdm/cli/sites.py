@@ -25,10 +25,11 @@ from ppdm_core.model.errors import BadInput, Undecided
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
-from tasks.sites.pool_review import RELEASE_FILE, find_open_pool
+from tasks.sites.pool_review import find_open_pool
 from tasks.sites.terms import check_common_release
 from warehouse.home import Home
 from warehouse.messages.membership import (
+    RELEASE_FILE,
     Membership,
     check_pins,
     exchange_folder,

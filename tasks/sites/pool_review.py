@@ -26,7 +26,7 @@ from warehouse.approvals import Choice, Standing, count_approvals, read_decision
 from warehouse.database import get_run
 from warehouse.integrity.events import append_event
 from warehouse.integrity.seals import SEALED, insert_sealed
-from warehouse.messages.membership import exchange_folder, find_session
+from warehouse.messages.membership import RELEASE_FILE, exchange_folder, find_session
 from warehouse.pending_reviews import find_pending_file
 from warehouse.reviewers import read_reviewers
 from warehouse.stage_facts import PoolFacts, find_facts, store_facts
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from warehouse.transaction import Transaction
-
-RELEASE_FILE = "release.txt"  # in the folder of a session: the release of this site
 
 
 def store_pool_facts(context: ReleaseContext, release_id: str, facts: PoolFacts) -> None:

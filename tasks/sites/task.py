@@ -21,10 +21,11 @@ from tasks.sanitize.records import select_named
 from tasks.sites.exchange import Exchange, open_exchange
 from tasks.sites.fit import AGREEMENTS, scale_for_fit
 from tasks.sites.pool_audit import attack_pool, sign_verdict
-from tasks.sites.pool_review import RELEASE_FILE, collect_approvals, store_pool_facts
+from tasks.sites.pool_review import collect_approvals, store_pool_facts
 from tasks.sites.rows import build_rows
 from warehouse.database import find_run
 from warehouse.integrity.key_files import write_atomically
+from warehouse.messages.membership import RELEASE_FILE
 from warehouse.messages.payloads import End, Pool, SiteVerdict
 from warehouse.messages.roll import CENTRE
 from warehouse.stage_facts import PoolFacts, find_facts

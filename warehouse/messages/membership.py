@@ -39,6 +39,8 @@ from warehouse.messages.roll import (
 from warehouse.messages.session import Session
 from warehouse.messages.shared_folder import SharedFolder
 
+RELEASE_FILE = "release.txt"  # in the folder of a session: the release of this site
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -133,6 +135,12 @@ def read_membership(home: Home, dataset: str, remedy: str) -> Membership:
 def exchange_folder(home: Home, dataset: str) -> Path:
     """Return the private folder of the common releases of a dataset."""
     return home.private / "exchanges" / dataset
+
+
+def belongs_to_common_release(home: Home, dataset: str, release_id: str) -> bool:
+    """Return whether a release of this home is its part of a common release."""
+    files = exchange_folder(home, dataset).glob(f"*/{RELEASE_FILE}")
+    return any(path.read_text() == release_id for path in files)
 
 
 def find_session(home: Home, dataset: str) -> str:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from ppdm.cli.outcome import MAX_RISKS, build_lines, describe_score
-from ppdm.cli.panels import format_figure
+from ppdm.cli.outcome import (
+    MAX_RISKS,
+    ReleaseOutcome,
+    build_lines,
+    choose_headline,
+    describe_score,
+)
+from ppdm.cli.panels import format_figure, format_sentence, list_next_steps
 from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Outcome
 from tasks.publish.report.scores import Judgement
+from tasks.release_summary import Summary
+from tests.support.report_facts import make_summary, make_verdict
+from warehouse.stages import Stage
 
 LINKED = Score("record_linkage.rate", "privacy", "down", 0.02, 0.01, 0.04, 400, 0.01, 0.02)
 ERROR = Score("known_pairs.interval_privacy", "privacy", "up", 0.4, 0.3, 0.5, 400, 0.5, 0.4)
@@ -84,3 +94,33 @@ def test_build_lines_many_or_unsound_scores_at_most_eight_sound() -> None:
     risks, _ = build_lines(many, Judgement({}, judge({score.name: "PASS" for score in many})))
     assert len(risks) == MAX_RISKS
     assert build_lines([replace(LINKED, n=0)], Judgement({}, {})) == ((), ())
+
+
+def make_outcome(summary: Summary) -> ReleaseOutcome:
+    headline, tone = choose_headline(summary)
+    return ReleaseOutcome(summary, headline, tone, (), (), None, None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tone", "words"),
+    [
+        ("PASS", "good", "The centre publishes if all parties allow it."),
+        ("REVIEW", "open", "Reviewers of this site decide about 1 of"),
+    ],
+)
+def test_panel_of_a_part_names_the_centre(outcome: Outcome, tone: str, words: str) -> None:
+    """A part that leaves as masked sums ends like a dry run, and is none."""
+    verdict = make_verdict((), Finding("record_linkage.rate", outcome, "It may find many."))
+    found = make_outcome(make_summary(Stage.DRY_RUN_PASSED, is_part=True, verdict=verdict))
+    assert (found.headline, found.tone) == ("PART OF A COMMON RELEASE", tone)
+    assert words in format_sentence(found)
+    steps = " ".join(list_next_steps(found))
+    assert "Hand over nothing: the centre publishes." in steps and "dry-run" not in steps
+    assert "the part of this site in a common release" in found.summary.format_outcome_sentence()
+
+
+def test_panel_of_a_published_part_hands_over_nothing() -> None:
+    found = make_outcome(make_summary(is_part=True, folder=Path("home/published/wine/0001")))
+    assert "Hand over nothing" in list_next_steps(found)[0]
+    alone = make_outcome(make_summary(folder=Path("home/published/wine/0001")))
+    assert "Hand over home/published/wine/0001" in list_next_steps(alone)[0]

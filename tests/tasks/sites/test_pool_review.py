@@ -27,6 +27,7 @@ from warehouse import approvals
 from warehouse.approvals import Person
 from warehouse.database import get_run
 from warehouse.integrity.history import check_history
+from warehouse.messages.membership import belongs_to_common_release
 from warehouse.messages.payloads import SiteRows
 from warehouse.messages.roll import CENTRE
 from warehouse.stage_facts import PoolFacts
@@ -76,6 +77,9 @@ class Waiting:
 @pytest.mark.extended
 def test_pool_review_waits_and_names_the_command(tmp_path: Path):
     waiting = Waiting(tmp_path)
+    home = waiting.context.open_store().home
+    assert belongs_to_common_release(home, "ward", waiting.release_id)
+    assert not belongs_to_common_release(home, "ward", "ward-0009")
     with pytest.raises(Undecided, match="ppdm decide ward-0001 --approve") as error:
         waiting.collect()
     assert error.value.exit_code == 4 and "1 of 1 approvals are missing" in error.value.message
