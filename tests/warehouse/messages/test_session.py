@@ -137,7 +137,7 @@ def test_receive_signed_message_with_another_header_refused(
     with pytest.raises(PpdmError, match=words) as error:
         sessions[CENTRE].receive("north", "bounds")
     belongs_here = case in ("kind", "transcript")  # only its sender can have put it there
-    assert type(error.value) is (BadInput if belongs_here else StrayFile)
+    assert isinstance(error.value, StrayFile) != belongs_here
     assert error.value.exit_code == 2
     assert error.value.file == FIRST and error.value.remedy
     assert not sessions[CENTRE].has_next("north")
