@@ -100,6 +100,17 @@ def store_tune(
     return number
 
 
+def find_finished_tune(db: Transaction, dataset: str, plan: str) -> StoredTune | None:
+    """Return the tune that ended with this plan if nothing happened to the dataset since then."""
+    events = read_rows(db, EVENTS, "dataset = ?", [dataset])
+    if not events:
+        return None
+    last = max(events, key=lambda row: int(row["number"]))
+    if last["kind"] != ENDED or json.loads(last["detail"]).get("plan") != plan:
+        return None
+    return find_last_tune(db, dataset)
+
+
 def find_last_tune(db: Transaction, dataset: str) -> StoredTune | None:
     """Return the last tune of a dataset that ended, or None; an edited one is refused."""
     rows = read_sealed_rows(db, TUNES, "dataset = ?", [dataset])

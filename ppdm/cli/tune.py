@@ -124,7 +124,7 @@ def write_tuned_file(path: Path, out: Path, result: TuneResult) -> None:
     setting = result.choice.setting
     content = tomlkit.parse(path.read_text(encoding="utf-8"))
     section = tomlkit.table()
-    section.comment(f"settings: chosen on the data, {result.tried} tried by `ppdm tune`")
+    section.comment(f"settings: chosen on the data, {result.tried_in_all} tried by `ppdm tune`")
     section["method"] = setting.method
     for name, value in setting.parameters.items():
         section[name] = make_inline(value)

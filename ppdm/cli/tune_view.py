@@ -71,7 +71,7 @@ def list_next_steps(result: TuneResult, written: Path | None, page: Path) -> Ite
         yield f"ppdm release {shorten_path(written)}"
         yield (
             f"Every release of {result.dataset} now states the weaker promise: settings chosen on "
-            f"the data, {result.tried} tried."
+            f"the data, {result.tried_in_all} tried."
         )
     else:
         yield DECIDE
@@ -86,6 +86,7 @@ def build_tune_reply(result: TuneResult, written: Path | None, page: Path) -> Tu
         records=result.records,
         sample=result.sample,
         tried=result.tried,
+        tried_in_all=result.tried_in_all,
         utility=dict(result.utility.weights),
         proposed=build_setting(result.choice, result) if result.choice else None,
         has_margin=result.has_margin,

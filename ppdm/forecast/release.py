@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ppdm.forecast.cost import ReleaseCost, describe_shape, estimate_release
@@ -15,6 +16,9 @@ from tasks.judge.charge_forecast import ChargeForecast, forecast_charge
 from tasks.publish.sinks import check_servers
 from tasks.release_space import check_space
 from tasks.sanitize.next_release import prepare_release
+from warehouse.home import Home
+from warehouse.sources import SOURCES
+from warehouse.tunes import Records, count_tried_settings
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Forecast:
 def foretell_release(context: ReleaseContext) -> Forecast:
     """Check the source and foretell its release; nothing is stored."""
     check_servers(context)
+    context = replace(context, policy=context.policy.judge_choice(count_earlier_settings(context)))
     state = read_home_state(context)
     try:
         with open_checked_source(context, state.columns) as source:
@@ -45,3 +50,15 @@ def foretell_release(context: ReleaseContext) -> Forecast:
     except BadInput as error:  # of records that the method cannot release
         raise error.in_file(context.source.name, only_unnamed=True) from None
     return Forecast(source.facts, charge, policy, cost)
+
+
+def count_earlier_settings(context: ReleaseContext) -> int:
+    """Return how many settings tunes tried on the dataset, or on the same source; 0 without a home.
+
+    The same records from another source are recognised by the release itself.
+    """
+    if not Home(Path(context.home)).database.exists():
+        return 0
+    source = SOURCES[context.source.kind].digest(context.source)
+    with context.open_store().transaction(f"{context.dataset} check") as db:
+        return count_tried_settings(db, context.dataset, Records("", source))

@@ -26,11 +26,13 @@ class Offer:
     gained: str  # its utility, in words
     needed: str  # the value of the limit, or a waiver, in words
     others: tuple[str, ...] = ()  # what would have to change besides, in words
+    records: int = 0  # that it was measured on, if the finalists were measured on more
 
     @property
     def words(self) -> str:
         besides = f", together with {' and '.join(self.others)}" if self.others else ""
-        return f"{self.needed} it would be {self.gained}{besides}"
+        fewer = f" (measured on {self.records:,} records only)" if self.records else ""
+        return f"{self.needed} it would be {self.gained}{besides}{fewer}"
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,13 @@ def weigh(
     top = max(broken, key=lambda each: share_of(each, utility))
     if share_of(top, utility) > share_of(chosen[0], utility) + EQUAL_UTILITY:
         chosen.append(top)
+    most = max(each.records for each in trials)
     yield TradeOff(
         check=check,
         limit=format_value(broken[0], check, limits[check]),
         utility=describe_utility(best, utility),
         is_alone=best is not None and not passing,
-        offers=tuple(make_offer(each, check, utility, limits) for each in chosen),
+        offers=tuple(make_offer(each, check, utility, limits, most) for each in chosen),
     )
 
 
@@ -164,8 +167,13 @@ def find_need(score: Score, limit: Limit) -> float:
     return -unfavourable if is_reached else unfavourable
 
 
-def make_offer(trial: Trial, check: str, utility: Utility, limits: Mapping[str, Limit]) -> Offer:
-    """Return a setting that breaks a limit, with everything that would have to change."""
+def make_offer(
+    trial: Trial, check: str, utility: Utility, limits: Mapping[str, Limit], most: int
+) -> Offer:
+    """Return a setting that breaks a limit, with everything that would have to change.
+
+    ``most`` is the number of records that finalists were measured on.
+    """
     others = [
         format_other(trial, other, limits.get(other)) for other in trial.broken if other != check
     ]
@@ -174,6 +182,7 @@ def make_offer(trial: Trial, check: str, utility: Utility, limits: Mapping[str, 
         gained=describe_utility(trial, utility),
         needed=format_need(trial, check, limits[check]),
         others=tuple(others),
+        records=trial.records if trial.records < most else 0,
     )
 
 

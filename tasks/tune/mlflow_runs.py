@@ -15,15 +15,23 @@ from tasks.notify.mlflow_log import find_experiment, log_values, reach_mlflow, t
 from tasks.progress import log_progress
 from tasks.tune.result import TuneResult
 
-PARENT = "mlflow.parentRunId"
+PARENT, ENDED = "mlflow.parentRunId", "FINISHED"
 PAGE = "tune.html"
 
 
 def log_tune_runs(home: Path, result: TuneResult, page: str, time: datetime) -> bool:
-    """Log a tune; return False if MLflow cannot be reached, on which nothing depends."""
+    """Log a tune; return False if MLflow cannot be reached, on which nothing depends.
+
+    A tune that was logged already is not logged again, and what a killed process logged is removed.
+    """
 
     def log(client: Any) -> bool:
         experiment = find_experiment(client, home, result.dataset)
+        earlier = client.search_runs([experiment], f"tags.tune = '{result.number}'")
+        if any(PARENT not in run.data.tags and run.info.status == ENDED for run in earlier):
+            return True
+        for run in earlier:
+            client.delete_run(run.info.run_id)
         tags = {"dataset": result.dataset, "tune": str(result.number), "outcome": result.outcome}
         when = to_milliseconds(time)
         parent = client.create_run(

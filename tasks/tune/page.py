@@ -55,6 +55,7 @@ def render_page(result: TuneResult, policy: Policy, file: str = "") -> str:
 def build_view(result: TuneResult, file: str = "") -> TuneView:
     """Return what the page shows."""
     tone: Tone = "fail"
+    total = result.tried_in_all
     if result.choice is not None:
         tone = "pass" if result.has_margin and not result.obstacles else "review"
     return TuneView(
@@ -63,6 +64,7 @@ def build_view(result: TuneResult, file: str = "") -> TuneView:
         sentence=describe_outcome(result),
         facts=(
             ("settings", f"{result.tried}"),
+            *([("with earlier tunes", f"{total}")] if total > result.tried else []),
             ("records", f"{result.records:,}"),
             ("measured on", f"up to {result.sample:,}"),
             ("use", result.utility.title),

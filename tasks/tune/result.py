@@ -10,7 +10,7 @@ from ppdm_core.tuning.trial import Trial
 from ppdm_core.tuning.utility import Utility
 from warehouse.json_codec import from_json
 from warehouse.transaction import Transaction
-from warehouse.tunes import find_last_tune
+from warehouse.tunes import StoredTune, find_last_tune
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class TuneResult:
     records: int  # of the table
     sample: int  # that were measured
     tried: int  # settings
+    tried_in_all: int  # by this tune and by earlier ones on the same records
     trials: tuple[Trial, ...]  # the last one of each setting, those that pass first
     limits: Mapping[str, float] = field(default_factory=dict)
     chosen: str = ""  # digest of the proposed setting; "": none keeps the policy
@@ -54,6 +55,9 @@ class TuneResult:
 def load_tune(db: Transaction, dataset: str) -> TuneResult | None:
     """Return the last tune of a dataset that ended, or None."""
     stored = find_last_tune(db, dataset)
-    if stored is None:
-        return None
+    return None if stored is None else decode_tune(stored)
+
+
+def decode_tune(stored: StoredTune) -> TuneResult:
+    """Return the result of a stored tune."""
     return replace(from_json(TuneResult, stored.result), number=stored.number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,7 @@ class Search:
         self.file = ProgressFile(folder / f"{plan.context.dataset}-{plan.identity[:16]}.jsonl")
         self.done = {(one.setting.digest, one.round): one for one in self.file.read()}
         self.costs = [estimate_round(plan, each) for each in plan.rounds]
+        self.expected = self.estimate_seconds()
         self.spent = 0.0
         self.unmeasured = ""  # why the utility does not apply to a setting
 
@@ -57,6 +59,7 @@ class Search:
             records=plan.total,
             sample=plan.records.rows.n,
             tried=len(plan.settings),
+            tried_in_all=plan.tried,
             trials=tuple(order_trials(ranked, plan.utility)),
             limits={name: limit.value for name, limit in limits.items()},
             chosen=choice.trial.setting.digest if choice else "",
@@ -68,11 +71,8 @@ class Search:
     def announce(self, processes: int) -> None:
         """Report what will be measured and about how long it takes."""
         plan = self.plan
-        total = sum(
-            cost * each.settings for cost, each in zip(self.costs, plan.rounds, strict=True)
-        )
         left = f"; {len(self.done)} trials are done already" if self.done else ""
-        seconds = total / processes
+        seconds = self.expected / processes
         log_progress(
             f"{len(plan.settings)} settings in {len(plan.rounds)} rounds on up to "
             f"{plan.records.rows.n:,} records: about {format_time(seconds)}, give or take a factor "
@@ -157,11 +157,15 @@ class Search:
             self.spent += self.costs[each.number - 1]
             self.report(each, len(settings) - len(open_) + count, len(settings))
 
+    def estimate_seconds(self) -> float:
+        """Return about how many seconds the trials take that are not done, one at a time."""
+        counts = Counter(number for _, number in self.done)
+        pairs = zip(self.costs, self.plan.rounds, strict=True)
+        return sum(cost * max(0, each.settings - counts[each.number]) for cost, each in pairs)
+
     def report(self, each: Round, done: int, count: int) -> None:
         """Report progress; no figure is shown before the end."""
-        pairs = zip(self.costs, self.plan.rounds, strict=True)
-        total = sum(cost * one.settings for cost, one in pairs)
-        share = min(0.99, self.spent / total) if total else 0.0
+        share = min(0.99, self.spent / self.expected) if self.expected else 0.0
         self.on_share(share)
         text = f"round {each.number} of {len(self.plan.rounds)}: {done} of {count} settings"
         log_progress(f"{text} on {each.records:,} records", share)

@@ -17,11 +17,11 @@ from tasks.tune.mlflow_runs import log_tune_runs
 from tasks.tune.obstacles import find_obstacles
 from tasks.tune.page import find_page, render_page, write_page
 from tasks.tune.plan import TuneOptions, make_plan
-from tasks.tune.result import TuneResult
+from tasks.tune.result import TuneResult, decode_tune
 from tasks.tune.search import Search
 from warehouse.clock import now
 from warehouse.json_codec import to_json
-from warehouse.tunes import Records, record_begin, store_tune
+from warehouse.tunes import Records, find_finished_tune, record_begin, store_tune
 
 
 @task(name="search settings", cache_policy=NO_CACHE)
@@ -29,13 +29,18 @@ from warehouse.tunes import Records, record_begin, store_tune
 def search_settings(context: ReleaseContext, options: TuneOptions) -> TuneResult:
     """Measure settings on draws of a sample, under keys that no verdict uses.
 
-    An event records the settings before they are measured, and another one the result. Nothing is
-    drawn that a release draws, nothing is charged, and nothing is published.
+    An event records the settings before they are measured, and another one the result. If the last
+    event is the result of the same search, that is returned. Nothing is drawn that a release draws,
+    nothing is charged, and nothing is published.
     """
     try:
         plan = make_plan(context, options)
         store = context.open_store()
         with store.transaction(f"{context.dataset} tune") as db:
+            finished = find_finished_tune(db, context.dataset, plan.identity)
+            if finished is not None:
+                log_progress(f"tune {finished.number} measured these settings already")
+                return decode_tune(finished)
             digests = [setting.digest for setting in plan.settings]
             limits = {name: limit.value for name, limit in context.policy.limits.items()}
             records = Records(plan.records.data, plan.source_digest)

@@ -193,3 +193,11 @@ def test_tune_runs_nested_in_mlflow(small: Maker) -> None:
         assert run.data.tags["mlflow.parentRunId"] == parents[0].info.run_id
         assert "privacy/record_linkage.rate" in run.data.metrics
         assert run.data.params["method"] == "pca_laplace"
+    # Killed before it wrote the file: the same command writes it, and nothing is logged twice.
+    tuned = release.folder / "small_tuned.toml"
+    written = tuned.read_text()
+    tuned.unlink()
+    assert tune(release).exit_code == 0
+    assert tuned.read_text() == written
+    assert list_kinds(release) == [BEGUN, ENDED]
+    assert len(client.search_runs([experiment.experiment_id])) == 4

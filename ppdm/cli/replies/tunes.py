@@ -67,7 +67,8 @@ class TuneReply(Model):
     number: int
     records: int
     sample: int
-    tried: int
+    tried: int  # settings
+    tried_in_all: int  # by this tune and by earlier ones on the same records
     utility: dict[str, float]
     proposed: SettingBody | None
     has_margin: bool

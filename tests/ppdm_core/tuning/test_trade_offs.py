@@ -35,6 +35,15 @@ def test_list_trade_offs_golden_sentence():
     )
 
 
+def test_list_trade_offs_setting_of_an_early_round_records_named():
+    finalist = make_trial(0.01, 0.71, round=3, records=3_000)
+    (found,) = list_trade_offs([finalist, make_trial(0.07, 0.8)], ACCURACY, LIMITS)
+    assert found.sentence == (
+        f"With {ASKED}, the best tried is best_accuracy 71.0 %; at 8 % it would be best_accuracy "
+        "80.0 % (measured on 500 records only)."
+    )
+
+
 def test_list_trade_offs_most_useful_setting_named_after_the_nearest():
     trials = [make_trial(0.01, 0.71), make_trial(0.07, 0.8), make_trial(0.4, 0.88)]
     (found,) = list_trade_offs(trials, ACCURACY, LIMITS)

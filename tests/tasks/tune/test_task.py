@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 from ppdm.cli.release_files import read_release_file
+from ppdm.cli.tune import write_tuned_file
+from ppdm.cli.tune_view import list_next_steps
+from ppdm.forecast.release import foretell_release
+from ppdm_core.audit.certifiable import compute_smallest_limits
 from ppdm_core.model.errors import BadInput
 from ppdm_core.numerics.noise import Noise
 from tasks.context import ReleaseContext
@@ -23,9 +27,18 @@ from tasks.tune.task import search_settings
 from tests.support.contexts import create_home, open_run
 from tests.support.small_release import Small, small_rows
 from warehouse.integrity.dataset_key import dataset_noise
+from warehouse.integrity.events import append_event
 from warehouse.integrity.history import check_history
 from warehouse.runs import begin_run
-from warehouse.tunes import BEGUN, ENDED, Records, count_tried_settings, list_tune_events
+from warehouse.tunes import (
+    BEGUN,
+    ENDED,
+    Records,
+    count_tried_settings,
+    find_finished_tune,
+    list_tune_events,
+    store_tune,
+)
 
 FEW = TuneOptions(settings=2)
 
@@ -88,6 +101,55 @@ def test_search_settings_ended_events_and_result_in_the_history(
     assert events[0][1]["limits"]["record_linkage.rate"] == 0.2
     assert stored == result
     assert list((Path(context.home) / "private" / "tunes").glob("*.jsonl")) == []
+
+
+def test_search_settings_finished_before_result_returned_and_nothing_recorded(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    context, result = tuned
+    assert search_settings.fn(context, FEW) == result
+    plan = make_plan(context, FEW)
+    with context.open_store().transaction("tests") as db:
+        assert [kind for kind, _ in list_tune_events(db, "small")] == [BEGUN, ENDED]
+        assert find_finished_tune(db, "small", plan.identity) is not None
+        assert find_finished_tune(db, "small", "another plan") is None
+        assert find_finished_tune(db, "another table", plan.identity) is None
+
+
+def test_find_finished_tune_event_since_then_measured_again(tmp_path: Path) -> None:
+    context = read_context(make_small(tmp_path))
+    with context.open_store().transaction("tests") as db:
+        store_tune(db, "small", "plan", data="d", policy="p", outcome="none", result={})
+        assert find_finished_tune(db, "small", "plan") is not None
+        append_event(db, "small", "small-0001", "release begun", {})
+        assert find_finished_tune(db, "small", "plan") is None
+
+
+def test_foretell_release_tuned_table_limits_of_the_divided_level(
+    tuned: tuple[ReleaseContext, TuneResult],
+) -> None:
+    context, _ = tuned
+    before = compute_smallest_limits(context.policy, 150)
+    found = foretell_release(context).facts["smallest_limits"]
+    assert found == compute_smallest_limits(context.policy.judge_choice(2), 150)
+    assert found["record_linkage.rate"] > before["record_linkage.rate"]
+
+
+def test_tuned_file_and_page_earlier_settings_counted(
+    tuned: tuple[ReleaseContext, TuneResult], tmp_path: Path
+) -> None:
+    context, result = tuned
+    assert result.tried_in_all == 2
+    assert ("with earlier tunes", "2") not in build_view(result).facts
+    later = replace(result, tried_in_all=26, chosen=result.trials[0].setting.digest)
+    assert ("with earlier tunes", "26") in build_view(later).facts
+    assert any(
+        "chosen on the data, 26 tried" in step
+        for step in list_next_steps(later, tmp_path / "t.toml", tmp_path / "page.html")
+    )
+    written = tmp_path / "tuned.toml"
+    write_tuned_file(Path(context.home).parent / "small.toml", written, later)
+    assert "# settings: chosen on the data, 26 tried by `ppdm tune`" in written.read_text()
 
 
 def test_tuned_table_under_another_name_settings_count(
@@ -155,8 +217,11 @@ def test_search_killed_in_the_middle_finished_settings_not_measured_again(
         search_settings.fn(context, FEW)
     monkeypatch.setattr(append, lambda name: None)
     plan = make_plan(context, FEW)
-    before = Search(plan, lambda share: None).done
+    search = Search(plan, lambda share: None)
+    before = search.done
     assert len(before) == 1
+    total = sum(cost * each.settings for cost, each in zip(search.costs, plan.rounds, strict=True))
+    assert search.expected == pytest.approx(total - search.costs[0])
     asked: list[str] = []
     ask_all = workers.Workers.ask_all
 

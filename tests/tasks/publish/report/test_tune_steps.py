@@ -22,6 +22,7 @@ TUNE = TuneResult(
     records=519,
     sample=519,
     tried=24,
+    tried_in_all=24,
     trials=TRIALS,
     limits=SAME,
     chosen=TRIALS[0].setting.digest,
