@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -80,7 +80,7 @@ def audit(
     from ppdm_core.two_tables.runner import audit_tables
     from ppdm_core.two_tables.tables import as_table
 
-    tables = read_if_path(original, label), read_if_path(released, label)
+    tables = read_if_path(original, label), note_spelling(released, read_if_path(released, label))
     if isinstance(policy, Policy):
         check_policy(policy)
     else:
@@ -116,3 +116,13 @@ def read_if_path(given: Any, label: str | None) -> Any:
     from ppdm.table_files import read_table
 
     return read_table(Path(given), label) if isinstance(given, str | Path) else given
+
+
+def note_spelling(given: Any, table: Any) -> Any:
+    """Return a table with the columns that its file, if it is one, writes in several ways."""
+    from ppdm.csv_spelling import find_varied_columns
+
+    if not isinstance(given, str | Path):
+        return table
+    varied = find_varied_columns(Path(given), list(table.columns), table.n)
+    return replace(table, varied_text=varied)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdm.services.prefect_server import use_prefect_server
+from ppdm_core.tuning.setting import Setting
 from studies.public_tables import get_data_folder
 from warehouse.home import Home
 
@@ -158,8 +159,7 @@ def format_setting(proposed: dict[str, Any] | None) -> str:
     """Return method and parameters in a cell."""
     if proposed is None:
         return "none"
-    given = ", ".join(f"{name} {value}" for name, value in proposed["parameters"].items())
-    return f"`{proposed['method']}` {given}"
+    return Setting(proposed["method"], proposed["parameters"]).title
 
 
 def list_reasons(tune: dict[str, Any], release: dict[str, Any] | None = None) -> list[str]:

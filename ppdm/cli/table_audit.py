@@ -94,13 +94,23 @@ def read_comparison(files: AuditedFiles) -> TableComparison:
 
     return compare_tables(
         read_table(files.original, files.label),
-        read_table(files.released, files.label),
+        read_released(files),
         control=read_optional(files.control),
         known=read_optional(files.known),
         sample=read_optional(files.sample),
         aligned=files.aligned,
         label=files.label,
     )
+
+
+def read_released(files: AuditedFiles) -> Table:
+    """Return the released table, with the columns that its file writes in several ways."""
+    from ppdm.csv_spelling import find_varied_columns
+
+    table, path = read_table(files.released, files.label), Path(files.released)
+    if not path.is_file():  # a table in a file, or a folder
+        return table
+    return replace(table, varied_text=find_varied_columns(path, list(table.columns), table.n))
 
 
 def read_table(path: str, label: str | None) -> Table:

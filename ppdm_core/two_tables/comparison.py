@@ -76,6 +76,7 @@ class TableComparison:
     unread: tuple[str, ...] = ()  # released columns that no attack reads
     copied: tuple[str, ...] = ()  # those that identify persons, with the values of the original
     new_categories: tuple[str, ...] = ()  # columns with released values that no attack reads
+    varied_text: tuple[str, ...] = ()  # columns that the released file writes in several ways
     matched: Mapping[str, str] = field(default_factory=dict)  # released -> original, by values
     control_overlap: int = 0  # rows of the control that are original records, left out
     sorted_columns: tuple[str, ...] = ()  # of the original, which has the order of the release
@@ -121,6 +122,12 @@ class TableComparison:
                 "does not have, and no attack reads them. Use the values of the original, or "
                 "change those of the original in the same way."
             )
+        if self.varied_text:
+            found.append(
+                f"The released file writes {quote_names(self.varied_text)} in several ways that "
+                "the values do not explain (digits, quotes, spaces), and no attack reads them. "
+                "Write the file anew in one format before handing it out."
+            )
         return tuple(found)
 
     @property
@@ -159,6 +166,7 @@ def compare_tables(
     """
     check_sizes(original, released, aligned)
     new_categories = find_new_categories(original, released, label)
+    varied_text = released.varied_text
     original, released, *more = encode_tables(
         [original, released, *filter(None, (control, known, sample))], label
     )
@@ -187,6 +195,7 @@ def compare_tables(
         unread=tuple(name for name in frame.left_out if is_varied(released, name)),
         copied=tuple(name for name in frame.left_out if is_copied(original, released, name)),
         new_categories=new_categories,
+        varied_text=varied_text,
         matched=frame.matched,
     )
     renamed = rename_matched(released, frame.matched)

@@ -19,6 +19,7 @@ class Table:
 
     name: str  # as messages name it
     columns: Mapping[str, NDArray[Any]]
+    varied_text: tuple[str, ...] = ()  # columns that its file writes in several ways
 
     @property
     def n(self) -> int:
