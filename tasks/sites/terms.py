@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from ppdm_core.attacks.other_party import OtherParty
 from ppdm_core.attacks.record_linkage import RecordLinkage
+from ppdm_core.attacks.related_party import RelatedParty
 from ppdm_core.metrics.breach_rate import BreachRate
+from ppdm_core.metrics.inference_rate import InferenceRate
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
@@ -28,7 +30,10 @@ ROUNDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bounds",),
     "moments": ("moments", "scores"),
 }
-OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
+PARTY_LIMITS = (
+    f"{OtherParty.name}.{BreachRate.name}",
+    f"{RelatedParty.name}.{InferenceRate.name}",
+)
 LINKAGE_LIMIT = f"{RecordLinkage.name}.{Rate.name}"
 
 
@@ -87,10 +92,12 @@ def check_own_columns(context: ReleaseContext, method: DctFuzzy) -> None:
 
 def check_other_party_limited(context: ReleaseContext) -> None:
     """Raise BadInput if nothing limits what the other parties learn of this party's columns."""
-    if has_other_columns(context) and OTHER_PARTY_LIMIT not in context.policy.limits:
+    missing = [name for name in PARTY_LIMITS if name not in context.policy.limits]
+    if has_other_columns(context) and missing:
         raise BadInput(
-            "No limit judges what the other parties learn of the columns of this party.",
-            remedy=f'Set "{OTHER_PARTY_LIMIT}" in [limits], and require {OtherParty.name} in '
+            f"No limit '{missing[0]}' judges what the other parties learn of the columns of this "
+            "party.",
+            remedy=f'Set "{missing[0]}" in [limits], and require {missing[0].split(".")[0]} in '
             "[audit].",
         )
 

@@ -131,6 +131,7 @@ class ColumnRelease:
             content["sanitizer"]["noise_scale"] = self.noise
         content["limits"]["amplification.record"] = {"value": 1e9, **waive, **BY}
         content["limits"]["other_party.breach_rate"] = {"value": 0.1, **BY}
+        content["limits"]["related_party.inference_rate"] = {"value": 0.2, **BY}
         if not has_label:
             del content["limits"]["label.rate"], content["limits"]["knn_accuracy"]
         if name == CENTRE:
@@ -498,16 +499,15 @@ def test_party_with_other_columns_than_its_order_refused(
         check_common_release(changed, 2)
 
 
-def test_party_without_a_limit_on_the_other_party_refused(tmp_path: Path):
+@pytest.mark.parametrize("attack", ["other_party", "related_party"])
+def test_party_without_a_limit_on_the_other_party_refused(tmp_path: Path, attack: str):
     release = ColumnRelease(tmp_path / "x")
     context = release.contexts["census"]
     limits = {
-        name: limit
-        for name, limit in context.policy.limits.items()
-        if not name.startswith("other_party")
+        name: limit for name, limit in context.policy.limits.items() if not name.startswith(attack)
     }
     release.contexts["census"] = replace(context, policy=replace(context.policy, limits=limits))
-    with pytest.raises(BadInput, match="No limit judges what the other parties learn"):
+    with pytest.raises(BadInput, match=f"No limit '{attack}.* judges what the other parties learn"):
         release.enter("census")
 
 
