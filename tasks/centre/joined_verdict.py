@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_core.audit.joined_linkage import LINKAGE_RATE, SumNoise, score_joined_rows
+from ppdm_core.audit.joined_linkage import SumNoise, score_joined_rows
+from ppdm_core.audit.joined_membership import score_joined_membership
 from ppdm_core.gates import GATES, GateInput
 from ppdm_core.gates.score_limits import judge
 from ppdm_core.model.release import Guarantee
-from ppdm_core.model.score import AuditReport, Score
+from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
 from tasks.context import ReleaseContext
 from tasks.sites.rows import ReleasedTable
 from tasks.sites.terms import find_column_method
 
 
-def score_sums(context: ReleaseContext, table: ReleasedTable, parties: int, digest: str) -> Score:
-    """Return the linkage of whole records to the sums; the same in every process.
+def score_sums(
+    context: ReleaseContext, table: ReleasedTable, parties: int, digest: str
+) -> AuditReport:
+    """Return linkage to the sums, and membership in them; the same in every process.
 
     ``digest`` is that of the published file.
     """
@@ -28,11 +31,13 @@ def score_sums(context: ReleaseContext, table: ReleasedTable, parties: int, dige
     assert method is not None
     noise = None if method.noise_scale is None else SumNoise(method.noise_scale, parties)
     rng = np.random.default_rng(int(digest, 16))
-    return score_joined_rows(table.Y, table.label, noise, context.policy, rng)
+    given = table.Y, table.label, noise, context.policy, rng
+    return AuditReport((score_joined_rows(*given), score_joined_membership(*given)))
 
 
-def judge_sums(context: ReleaseContext, guarantee: Guarantee, score: Score) -> list[Finding]:
-    """Return the findings by the limits of the centre: amplification, and linkage."""
-    gate_input = GateInput(AuditReport((score,)), guarantee, context.method, context.policy)
-    limit = context.policy.limits[LINKAGE_RATE]
-    return [*GATES["amplification"].check(gate_input), judge(score, limit)]
+def judge_sums(context: ReleaseContext, guarantee: Guarantee, report: AuditReport) -> list[Finding]:
+    """Return the findings by the limits of the centre: amplification, linkage and membership."""
+    policy = context.policy
+    gate_input = GateInput(report, guarantee, context.method, policy)
+    judged = (judge(score, policy.limits[score.name]) for score in report.scores)
+    return [*GATES["amplification"].check(gate_input), *judged]
