@@ -57,7 +57,7 @@ def lead_fit(context: ReleaseContext, exchange: Exchange, name: str) -> None:
     scaled = make_scaling(schema, sanitizer.scale).scale_schema(schema)
     with end_when_refused(exchange):
         if joined is not None:
-            lead_by_columns(exchange, joined)
+            lead_by_columns(exchange, joined, context.label.name if context.label else None)
         else:
             LEADS[name](exchange, sanitizer, scaled)
 
