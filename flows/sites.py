@@ -45,7 +45,7 @@ from warehouse.messages.envelope import StrayFile
 from warehouse.stages import Stage
 
 WAIT_SECONDS = 3600.0
-PUBLISHED = "The centre published the pool of all sites."
+PUBLISHED = "The centre published the common release."
 
 
 @flow(name="site", flow_run_name="site {file.dataset.name} {file.sanitizer.method}", retries=0)

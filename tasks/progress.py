@@ -52,7 +52,7 @@ class Step(Enum):
     AGREE = "agree on a common fit", 5.0
     SEND = "send sanitized rows", 1.0
     WAIT = "wait for the other parties", 60.0
-    POOL = "pool the rows of all sites", 2.0
+    POOL = "put the rows of all sites together", 2.0
 
 
 @dataclass(frozen=True)
