@@ -135,6 +135,7 @@ def send_part(
     Raise Undecided while they have to decide.
     """
     start_step(Step.SEND)
+    context.open_store().home.clear_work(release_id)
 
     def make_part() -> Coefficients:
         facts = store_own_verdict(context, release_id)
