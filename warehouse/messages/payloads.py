@@ -174,7 +174,8 @@ KINDS: dict[str, Kind] = {
         "site",
         "centre",
         "for each cosine coefficient, the smallest and the largest share of energy that it holds "
-        "of a record of the site",
+        "of a record of the site; of a party with other columns also their names, and whether it "
+        "holds the label",
     ),
     "selection": Kind(Selection, "centre", "site", "which coefficients are kept"),
     "moments": Kind(
