@@ -97,9 +97,16 @@ class Summary:
     @property
     def is_undecided(self) -> bool:
         """Whether a person must decide: it awaits review, or would after a dry run."""
-        is_review = self.verdict is not None and self.verdict.outcome == "REVIEW"
-        stage, judged = self.run.stage, (Stage.DRY_RUN_PASSED, Stage.PART_JUDGED)
-        return stage == Stage.AWAITING_REVIEW or (is_review and stage in judged)
+        stage, is_review = self.run.stage, self.verdict and self.verdict.outcome == "REVIEW"
+        if stage == Stage.PART_JUDGED and is_review:
+            is_approved = self.standing is not None and not self.standing.missing
+            return not is_approved and not self.is_rejected
+        return stage == Stage.AWAITING_REVIEW or bool(is_review and stage == Stage.DRY_RUN_PASSED)
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether a reviewer rejected it."""
+        return any(one.choice == "reject" for one in self.decisions)
 
     @property
     def decide_command(self) -> str:
@@ -128,8 +135,7 @@ class Summary:
         if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
         if stage == Stage.PART_JUDGED:
-            is_open = "is left to its reviewers" if self.is_undecided else "passed"
-            return f"{name}, the part of this site in a common release, {is_open}."
+            return f"{name}, the part of this site in a common release, {self.describe_part()}."
         if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:
             return f"{name} was approved in a dry run; nothing was published."
         if stage == Stage.DRY_RUN_PASSED:
@@ -143,6 +149,14 @@ class Summary:
         if stage == Stage.ABANDONED:
             return f"{name} was abandoned and nothing was published{stays}."
         return f"{name} was refused and nothing was published{stays}.{why}"
+
+    def describe_part(self) -> str:
+        """Return what was decided about the part of this site in a common release."""
+        if self.is_undecided:
+            return "is left to its reviewers"
+        if self.is_rejected:
+            return "was rejected by its reviewers"
+        return "was approved by its reviewers" if self.refusals else "passed"
 
     def ln_gammas(self) -> dict[str, float]:
         """Return ln gamma of a component, an attribute and a record."""
@@ -187,8 +201,11 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
     # The centre of a common release has no records: each site counts its own in its ledger.
     entry = None if sites else find_entry(db, release_id)
     is_review = verdict is not None and verdict.outcome == "REVIEW"
-    is_pending = run.stage == Stage.AWAITING_REVIEW
-    standing = find_standing(db, release_id, verdict) if is_pending else None
+    is_pending = run.stage in (Stage.AWAITING_REVIEW, Stage.PART_JUDGED)
+    decisions = tuple(read_decisions(db, release_id)) if is_review else ()
+    is_part = run.stage == Stage.PART_JUDGED  # and sent after its approval, which may lapse then
+    at = decisions[-1].happened if is_part and decisions else None
+    standing = find_standing(db, release_id, verdict, at) if is_pending else None
     counted = standing.counted if standing else find_counted(db, release_id, verdict)
     return Summary(
         home=db.home.root,
@@ -202,7 +219,7 @@ def summarize_run(db: Transaction, run: Run) -> Summary:
         ending=find_facts(db, release_id, EndingFacts) or EndingFacts(),
         withdrawal=find_withdrawal(db, release_id) if run.stage == Stage.WITHDRAWN else None,
         latest=latest.number if latest else None,
-        decisions=tuple(read_decisions(db, release_id)) if is_review else (),
+        decisions=decisions,
         standing=standing,
         counted=counted,
         has_keys=bool(read_reviewers(db)),

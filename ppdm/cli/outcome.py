@@ -135,6 +135,8 @@ def choose_headline(summary: Summary) -> tuple[str, Tone]:
     stage = summary.run.stage
     if summary.is_undecided and stage == Stage.DRY_RUN_PASSED:
         return "DRY RUN: A REVIEWER WOULD DECIDE", "open"
+    if summary.is_rejected and stage == Stage.PART_JUDGED:
+        return stage.label, "bad"
     return stage.label, "open" if summary.is_undecided else TONES.get(stage, "neutral")
 
 

@@ -127,6 +127,13 @@ def describe_part(summary: Summary, against: int, count: int) -> str:
     """Return how the part of this site in a common release was judged, before it leaves."""
     if summary.is_undecided:
         return f"Reviewers of this site decide about {against} of {count} checks before it is sent."
+    if summary.is_rejected:
+        return "Reviewers of this site rejected it: nothing is sent, and nothing is published."
+    if against:
+        return (
+            f"Reviewers of this site approved it; {against} of {count} checks did not pass. The "
+            "centre publishes if all parties allow it."
+        )
     return f"All {count} checks passed. The centre publishes if all parties allow it."
 
 

@@ -57,7 +57,8 @@ def format_head_sentence(summary: Summary, lines: tuple[RiskLine, ...], *, is_ro
 
 def is_approved_by_reviewers(summary: Summary) -> bool:
     """Return whether a release has all approvals that it needs, but was not published yet."""
-    return summary.standing is not None and not summary.standing.missing
+    is_waiting = summary.run.stage == Stage.AWAITING_REVIEW
+    return is_waiting and summary.standing is not None and not summary.standing.missing
 
 
 def name_attacker(line: RiskLine) -> str:

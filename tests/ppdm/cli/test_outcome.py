@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,8 @@ from ppdm_core.model.verdict import Finding, Outcome
 from tasks.publish.report.outcome import list_steps
 from tasks.publish.report.scores import Judgement
 from tasks.release_summary import Summary
-from tests.support.report_facts import make_summary, make_verdict
+from tests.support.report_facts import NOW, make_summary, make_verdict
+from warehouse.approvals import Choice, Decision, Person, Standing
 from warehouse.stages import Stage
 
 LINKED = Score("record_linkage.rate", "privacy", "down", 0.02, 0.01, 0.04, 400, 0.01, 0.02)
@@ -122,6 +124,29 @@ def test_panel_of_a_part_names_the_centre(outcome: Outcome, tone: str, words: st
     printed = [each.command or each.text for each in list_steps(found.summary, ())]
     assert "Hand over nothing" in printed[-1] and "dry-run" not in " ".join(printed)
     assert any("ppdm decide" in each for each in printed) == (outcome == "REVIEW")
+
+
+@pytest.mark.parametrize(
+    ("choice", "words", "sentence"),
+    [
+        ("approve", "Reviewers of this site approved it; 1 of", "was approved by its reviewers"),
+        ("reject", "Reviewers of this site rejected it", "was rejected by its reviewers"),
+    ],
+)
+def test_panel_of_a_part_after_the_decision_asks_for_none(
+    choice: Choice, words: str, sentence: str
+) -> None:
+    decision = Decision(Person(1, "ann"), choice, "I looked.", NOW, ("", "", ""))
+    given: dict[str, Any] = {"decisions": (decision,)}
+    if choice == "approve":
+        given["standing"] = Standing((decision,), 1)
+    verdict = make_verdict((), Finding("record_linkage.rate", "REVIEW", "It may find many."))
+    found = make_outcome(make_summary(Stage.PART_JUDGED, is_part=True, verdict=verdict, **given))
+    assert words in format_sentence(found)
+    assert found.tone == ("good" if choice == "approve" else "bad")
+    assert sentence in found.summary.format_outcome_sentence()
+    printed = [*list_next_steps(found), *(each.text for each in list_steps(found.summary, ()))]
+    assert not any("decide" in each for each in printed)
 
 
 def test_panel_of_a_published_part_hands_over_nothing() -> None:
