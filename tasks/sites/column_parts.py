@@ -62,7 +62,7 @@ def align_persons(exchange: Exchange, ids: Sequence[str], alignment: Alignment) 
     if len(set(ids)) < len(ids):
         raise BadInput(
             "An id occurs twice, so that its person cannot be aligned.",
-            remedy="Keep one record of each person.",
+            remedy=f"Keep one record of each person. {advise_giving_up(exchange)}",
         )
     key = agree_on_order(exchange)
     by_ids = alignment == "shared_id"
@@ -80,7 +80,8 @@ def align_persons(exchange: Exchange, ids: Sequence[str], alignment: Alignment) 
         count = "no person" if not places else f"{len(places)} person"
         raise BadInput(
             f"The parties have {count} in common; at least {MIN_PERSONS} are needed.",
-            remedy="Check that record_id holds the same ids at all parties.",
+            remedy="Check that record_id holds the same ids at all parties. "
+            f"{advise_giving_up(exchange)}",
         )
     return AlignedPersons(places, key)
 

@@ -25,7 +25,7 @@ from tasks.sites.pool_review import collect_approvals, store_pool_facts
 from tasks.sites.rows import build_rows
 from warehouse.database import find_run
 from warehouse.integrity.key_files import write_atomically
-from warehouse.messages.membership import RELEASE_FILE
+from warehouse.messages.membership import RELEASE_FILE, tell_how_to_give_up
 from warehouse.messages.payloads import End, Pool, SiteVerdict
 from warehouse.messages.roll import CENTRE
 from warehouse.stage_facts import PoolFacts, find_facts
@@ -59,7 +59,8 @@ def begin_part(context: ReleaseContext, exchange: Exchange, flow_run_id: str | N
         raise BadInput(
             f"The source, the release file or the code changed since {known} was begun for this "
             "common release.",
-            remedy="Restore them, and run the same command again.",
+            remedy="Restore them, and run the same command again. To give this release up, "
+            f"{tell_how_to_give_up(exchange.member, exchange.entry.session)}.",
         )
     write_atomically(path, release_id)
     return release_id

@@ -213,6 +213,7 @@ def test_alignment_bad_input_refused(tmp_path: Path, case: str):
     ended = Columns(tmp_path, TWO, **given).run_all(4)
     for name in TWO:
         assert isinstance(ended[name], BadInput) and words in str(ended[name]), ended
+        assert "remove the folder 0001 below" in str(ended[name].remedy)
 
 
 def test_infeasible_constraints_end_the_release_at_all_parties(tmp_path: Path):

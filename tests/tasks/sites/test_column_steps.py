@@ -498,6 +498,16 @@ def test_party_with_other_columns_than_its_order_refused(
         check_common_release(changed, 2)
 
 
+def test_part_that_was_begun_with_another_file_refused(tmp_path: Path):
+    release = ColumnRelease(tmp_path / "x", {"health": "REVIEW"})
+    release.run_all(3)
+    context = release.contexts["census"]
+    release.contexts["census"] = replace(context, file_digest="f" * 64)
+    with pytest.raises(BadInput, match="changed since ward-0001 was begun") as error:
+        release.run_site("census")
+    assert "remove the folder 0001 below private/exchanges/ward" in str(error.value.remedy)
+
+
 @pytest.mark.parametrize(
     ("party", "attack", "what"),
     [
