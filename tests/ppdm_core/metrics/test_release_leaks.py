@@ -285,6 +285,48 @@ def test_repeated_noise_few_rows_moved_alike_in_some_of_many_columns_noticed(pla
     assert "repeated_noise" in find_leaking(X, Y)
 
 
+def draw_sizes(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Return noise that few rows have, of a form of its own in each of these rows."""
+    normal = rng.normal(0.0, 2.0, shape)
+    if kind == "one size":
+        return np.sign(normal) * np.abs(normal[:, :1])
+    if kind == "power of two":
+        return np.sign(normal) * 2.0 ** np.round(np.log2(np.abs(normal)))
+    if kind == "sum zero":
+        return normal - normal.mean(axis=1, keepdims=True)
+    assert kind == "length one"
+    return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["one size", "power of two", "sum zero", "length one"])
+@pytest.mark.parametrize("unit", [1.0, np.array([1.0, 30.0, 0.2, 5.0, 700.0])])
+def test_repeated_noise_few_rows_of_one_form_noticed(kind: str, unit: float | np.ndarray) -> None:
+    X, rng = draw_table(10)
+    Y, few = X + rng.normal(0.0, 2.0, X.shape), slice(0, 300, 30)
+    Y[few] = X[few] + draw_sizes(kind, X[few].shape, rng)
+    keeps_units = kind in ("one size", "power of two")
+    assert ("repeated_noise" in find_leaking(X * unit, Y * unit)) == (
+        keeps_units or np.ndim(unit) == 0
+    )
+    Y[few] = X[few] + rng.normal(0.0, 2.0, X[few].shape)
+    assert "repeated_noise" not in find_leaking(X * unit, Y * unit)
+
+
+def test_repeated_noise_sum_that_is_a_multiple_noticed() -> None:
+    X, rng = draw_table(11)
+    Y = X + rng.normal(0.0, 2.0, X.shape)
+    Y[:, 2] -= (Y - X).sum(axis=1) % 0.7
+    assert "repeated_noise" in find_leaking(X, Y)
+
+
+def test_repeated_noise_class_means_of_whole_numbers_within_chance() -> None:
+    rng = np.random.default_rng([12, 2**90])
+    label = np.repeat([0, 1, 2], 200)
+    X = np.round(30.0 * label[:, None] + rng.normal(50.0, 4.0, (600, 6)))
+    means = np.array([X[label == each].mean(axis=0) for each in range(3)])
+    assert "repeated_noise" not in find_leaking(X, means[label])
+
+
 @pytest.mark.parametrize("d", [1, 2, 4, 5, 50])
 def test_list_pairs_every_column_in_different_pairs(d: int) -> None:
     pairs = {frozenset(pair) for pair in zip(*list_pairs(d), strict=True)}
