@@ -10,6 +10,7 @@ from ppdm_core.numerics.decompositions import decompose_symmetric
 _MIN_VARIANCE_SHARE = 1e-10  # of a feature's variance: smaller errors count as this
 _SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-15)
 _FOLDS = 5
+_FREEDOM = 5.0  # of the Student distribution of errors
 
 
 def weigh_features(residuals: Floats, variance: Floats) -> Floats:
@@ -41,13 +42,18 @@ def _shrink(values: Floats, share: float) -> Floats:
 
 
 def _choose_shrinkage(Z: Floats) -> float:
-    """Return the shrinkage with the largest likelihood of left-out errors."""
-    folds = [part for part in (Z[first::_FOLDS] for first in range(_FOLDS)) if len(part)]
-    sizes = np.array([len(part) for part in folds])
-    tested = np.stack([part.T @ part for part in folds])  # (f, q, q)
-    learned = (tested.sum(axis=0) - tested) / np.maximum(len(Z) - sizes, 1)[:, None, None]
-    values, Q = decompose_symmetric(learned)
-    squares = (Q * (tested @ Q)).sum(axis=1)  # (f, q)
-    shrunk = np.stack([_shrink(values, share) for share in _SHRINKAGES])  # (s, f, q)
-    loss = squares / shrunk + sizes[:, None] * np.log(shrunk)
-    return _SHRINKAGES[int(loss.sum(axis=(1, 2)).argmin())]
+    """Return the shrinkage with the largest likelihood of left-out errors.
+
+    The likelihood is that of a Student distribution: a few large errors must not decide.
+    """
+    loss = np.zeros(len(_SHRINKAGES))
+    total = Z.T @ Z
+    for first in range(min(_FOLDS, len(Z))):
+        tested = Z[first::_FOLDS]
+        learned = (total - tested.T @ tested) / max(len(Z) - len(tested), 1)
+        values, Q = decompose_symmetric(learned)
+        shrunk = np.stack([_shrink(values, share) for share in _SHRINKAGES])  # (s, q)
+        length = (1.0 / shrunk) @ ((tested @ Q) ** 2).T  # (s, m)
+        tails = (_FREEDOM + Z.shape[1]) * np.log1p(length / _FREEDOM).sum(axis=1)
+        loss += tails + len(tested) * np.log(shrunk).sum(axis=1)
+    return _SHRINKAGES[int(loss.argmin())]

@@ -97,6 +97,16 @@ def draw_python_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return X + np.array([[generator.gauss(0, 2) for _ in row] for row in X])
 
 
+def draw_after_permutation(n: int, seed: int) -> np.random.Generator:
+    generator = np.random.default_rng(seed)
+    generator.permutation(n)
+    return generator
+
+
+def draw_row(seed: object) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(5)  # type: ignore[arg-type]
+
+
 def follow_recurrence(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     Y, state = X.copy(), rng.random(X.shape[1])
     for row in Y:
@@ -150,6 +160,32 @@ UNSAFE: dict[str, tuple[Release, str]] = {
         "recomputed_noise",
     ),
     "seed of Python": (draw_python_noise, "recomputed_noise"),
+    "seed of another generator of numpy": (
+        lambda X, rng: X + np.random.Generator(np.random.Philox(42)).laplace(0, 2, X.shape),
+        "recomputed_noise",
+    ),
+    "seed after a permutation": (
+        lambda X, rng: X + draw_after_permutation(len(X), 7).normal(0, 2, X.shape),
+        "recomputed_noise",
+    ),
+    "spawned seeds of rows": (
+        lambda X, rng: X + 2.0 * np.array([*map(draw_row, np.random.SeedSequence(7).spawn(300))]),
+        "recomputed_noise",
+    ),
+    "seed and row number": (
+        lambda X, rng: X + 2.0 * np.array([draw_row([42, i]) for i in range(len(X))]),
+        "recomputed_noise",
+    ),
+    "seeds of columns": (
+        lambda X, rng: (
+            X + np.array([np.random.default_rng([j, 1]).uniform(-9, 9, len(X)) for j in range(5)]).T
+        ),
+        "recomputed_noise",
+    ),
+    "consecutive seeds of rows": (
+        lambda X, rng: X + 2.0 * np.array([draw_row(4321 + i) for i in range(len(X))]),
+        "recomputed_noise",
+    ),
     "row numbers as seeds": (
         lambda X, rng: (
             X + np.array([np.random.default_rng(i).normal(0, 2, X.shape[1]) for i in range(len(X))])
@@ -202,6 +238,19 @@ def test_recomputed_noise_seeds_that_follow_from_the_record_noticed(draw: str) -
     seeds = (1e4 * X.sum(axis=1)).astype(int) % 9973
     noise = [getattr(np.random.default_rng(seed), draw)(size=10) for seed in seeds]
     assert "recomputed_noise" in find_leaking(X, X + 3.0 * np.array(noise))
+
+
+@pytest.mark.parametrize("seed", ["row number", "any"])
+def test_recomputed_noise_few_seeded_rows_noticed(seed: str) -> None:
+    """Noise of the same distribution without small seeds is within chance."""
+    rng = np.random.default_rng([13, 2**90])
+    X = rng.gamma(2.0, size=(400, 8))
+    Y, few = X + rng.normal(0.0, 2.0, X.shape), range(0, 400, 40)
+    assert "recomputed_noise" not in find_leaking(X, Y)
+    for i in few:
+        generator = np.random.default_rng(i if seed == "row number" else 9973 - 23 * i)
+        Y[i] = X[i] + generator.normal(0.0, 2.0, 8)
+    assert "recomputed_noise" in find_leaking(X, Y)
 
 
 @pytest.mark.parametrize("release", ["means", "noise", "independent and sorted"])
