@@ -7,10 +7,10 @@ import numpy as np
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.seeded_streams import MAX_LENGTH, SEEDS, STREAMS, draw_all_seeds
 
-_MAX_NUMBERED_ROWS = 4_000
+_MAX_NUMBERED_ROWS = 2_000
 _SHIFTS = (7, 11, 13, 17)  # numbers of other rows: what chance gives
 _CONSECUTIVE_VALUES = 128  # compared with the streams of consecutive seeds
-_SEEDED_ROWS, _MIXED_ROWS = 200, 100  # compared with any seed
+_SEEDED_ROWS, _MIXED_ROWS = 150, 75  # compared with any seed
 _MIN_ROW_VALUES = 6  # fewer agree with some seed in any case
 _LEVELS = (-9.0, -14.0, -20.0)  # logarithms of the probability of a row's agreement by chance
 _PROBABILITY = 1e-10  # of so many such rows

@@ -30,7 +30,7 @@ from ppdm_core.numerics.seeded_streams import (
 _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
 _ROWS = 300  # whose record may give the seed of their noise
-_MAX_ROWS = 4_000  # whose number may be the seed of their noise
+_MAX_ROWS = 2_000  # whose number may be the seed of their noise
 _CONFIRMED_SEEDS = 20  # of each stream
 _SCREENED_ORDERS = 64  # at once
 _MAX_COLUMNS = 24  # of which all consecutive ones are compared; of more, some

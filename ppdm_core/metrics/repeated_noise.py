@@ -11,7 +11,7 @@ from ppdm_core.metrics._noise_figures import measure_figure_repeats
 from ppdm_core.metrics._release import check_rows_of_records, sample_indices
 from ppdm_core.model.arrays import Bools, Floats, Ints
 
-_MAX_ROWS, _MAX_FIGURE_ROWS = 20_000, 5_000
+_MAX_ROWS, _MAX_FIGURE_ROWS = 20_000, 3_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
 _MAX_PAIRS = 40  # of columns whose residuals are compared together; with more, one for each
