@@ -8,6 +8,7 @@ from ppdm_core.model.arrays import Bools, Floats
 
 _TOLERANCES = (1e-9, 1e-5)  # of a logarithm, a fraction or a standardised figure
 _BASES = (2.0, 10.0)
+_MAX_SUMMED_COLUMNS = 12
 
 
 def measure_figure_repeats(X: Floats, Y: Floats) -> Floats:
@@ -35,9 +36,11 @@ def compute_noise_figures(X: Floats, Y: Floats) -> Floats:
     """Return figures that do not depend on the units of columns, or on signs; (n, f).
 
     Of cells: the fractions of logarithms, which sizes 1, 2, 4 or 1, 10, 100 have in common. Of
-    adjacent cells: the ratio of their sizes, absolute and relative to the record. Of rows: sum and
-    length of the noise, and how much it changes length and product of the record, in original and
-    in standardised units. NaN where record and row both have a frequent value: chance repeats it.
+    adjacent cells: the ratio of their sizes, absolute and relative to the record, and sums and
+    differences of two and of three, which are multiples of a range if masks cancel in them. Of
+    rows: sum and length of the noise, and how much it changes length and product of the record.
+    Units are the original ones, deviations and ranges. NaN where record and row both have a
+    frequent value: chance repeats it.
     """
     R = Y - X
     tied = is_frequent(X) & is_frequent(Y)
@@ -53,11 +56,10 @@ def compute_noise_figures(X: Floats, Y: Floats) -> Floats:
 
 def list_row_figures(X: Floats, Y: Floats, R: Floats, tied: Bools) -> list[Floats]:
     """Return figures of the noise of complete rows, standardised; each (n,)."""
-    spread = X.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
     all_tied = tied.all(axis=1)
     found = []
-    for unit in (np.ones(len(spread)), spread):
+    for spread in (np.ones(X.shape[1]), X.std(axis=0), np.ptp(X, axis=0)):
+        unit = np.where(spread > 0, spread, 1.0)
         noise, records, rows = R / unit, X / unit, Y / unit
         figures = [
             noise.sum(axis=1),
@@ -66,7 +68,17 @@ def list_row_figures(X: Floats, Y: Floats, R: Floats, tied: Bools) -> list[Float
             take_logarithms(rows).sum(axis=1) - take_logarithms(records).sum(axis=1),
         ]
         found += [np.where(all_tied, np.nan, np.abs(each)) for each in figures]
+        found += [np.abs(each) for each in list_sums_of_few(np.where(tied, np.nan, noise))]
     return [each / (np.nanstd(each) or 1.0) if np.isfinite(each).any() else each for each in found]
+
+
+def list_sums_of_few(noise: Floats) -> list[Floats]:
+    """Return sums and differences of two and sums of three adjacent columns; each (n,)."""
+    few = noise[:, :_MAX_SUMMED_COLUMNS]
+    if few.shape[1] < 3:
+        return []
+    second, third = np.roll(few, -1, axis=1), np.roll(few, -2, axis=1)
+    return [*(few + second).T, *(few - second).T, *(few + second + third).T]
 
 
 def take_logarithms(A: Floats) -> Floats:

@@ -368,6 +368,16 @@ def test_repeated_noise_sum_that_is_a_multiple_noticed() -> None:
     assert "repeated_noise" in find_leaking(X, Y)
 
 
+def test_repeated_noise_masks_that_cancel_modulo_the_range_noticed() -> None:
+    X, rng = draw_table(14)
+    width = np.ptp(X, axis=0)
+    Z, masks = (X - X.min(axis=0)) / width, rng.random(X.shape)
+    masks[:, 3] = -masks[:, 1:3].sum(axis=1)
+    assert "repeated_noise" in find_leaking(X, (Z + masks) % 1.0 * width)
+    masks[:, 3] = rng.random(len(X))
+    assert "repeated_noise" not in find_leaking(X, (Z + masks) % 1.0 * width)
+
+
 def test_repeated_noise_class_means_of_whole_numbers_within_chance() -> None:
     rng = np.random.default_rng([12, 2**90])
     label = np.repeat([0, 1, 2], 200)
