@@ -136,15 +136,13 @@ def measure_agreement(residuals: Floats, name: str) -> float:
 def measure_derived_agreement(residuals: Floats, comparison: ReleaseComparison) -> float:
     """Return the largest squared correlation with streams that common seeds give less directly.
 
-    0: chance explains it. The first rows and columns are compared with the children of a seed in
-    ``measure_child_agreement``; here all noise is compared with each child, and with what a
-    generator draws after other numbers.
+    All noise is compared with each child of a seed, and with what a generator draws after other
+    numbers. 0: chance explains it.
     """
     children = draw_children()
     streams = children.reshape(-1, children.shape[2])
-    late = draw_late_streams(len(comparison.X), comparison.X.shape[1])
-    best = max(correlate_streams(residuals, streams), correlate_streams(residuals, late))
-    return best
+    late = draw_late_streams(*comparison.X.shape)
+    return max(correlate_streams(residuals, each) for each in (streams, late))
 
 
 def correlate_streams(residuals: Floats, streams: Floats) -> float:
@@ -160,7 +158,10 @@ def correlate_streams(residuals: Floats, streams: Floats) -> float:
 
 
 def measure_child_agreement(R: Floats) -> float:
-    """Return the largest squared correlation of the first rows, or columns, with child seeds."""
+    """Return the largest squared correlation of the first rows, or columns, with children of seeds.
+
+    The first row is compared with the first child, the second with the second; 0 by chance.
+    """
     children = draw_children()
     best = 0.0
     for lines in (R, R.T):
