@@ -32,7 +32,7 @@ def find_varied_columns(path: Path, names: Sequence[str], rows: int) -> tuple[st
     ``names`` are those of its columns, in order. Lines of several kinds count as one more column;
     a file in another format has none.
     """
-    if not path.name.lower().endswith(CSV_ENDINGS):
+    if not rows or not path.name.lower().endswith(CSV_ENDINGS):
         return ()
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         content = file.read()
