@@ -45,7 +45,7 @@ from warehouse.messages.envelope import StrayFile
 from warehouse.stages import Stage
 
 WAIT_SECONDS = 3600.0
-PUBLISHED = "The centre published the pool of all sites."
+PUBLISHED = "The centre published the common release."
 
 
 @flow(name="site", flow_run_name="site {file.dataset.name} {file.sanitizer.method}", retries=0)
@@ -115,8 +115,7 @@ def release_columns(context: ReleaseContext, release_id: str, exchange: Exchange
     context, aligned = align_and_agree(context, release_id, exchange)
     draw_candidate(context, release_id)
     attack_shadows(context, release_id)
-    judge(context, release_id, dry_run=True)
-    publish_candidate(context, release_id, dry_run=True)
+    judge(context, release_id, is_part=True)
     log_release(context, release_id)
     send_part(context, release_id, exchange, aligned)
     judge_joined_rows(context, release_id, exchange, aligned)

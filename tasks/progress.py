@@ -50,9 +50,9 @@ class Step(Enum):
     LOG = "log to Prefect and MLflow", 3.0
     JOIN = "exchange the roll with all parties", 5.0
     AGREE = "agree on a common fit", 5.0
-    SEND = "send sanitized rows", 1.0
+    SEND = "send the part of this site", 1.0
     WAIT = "wait for the other parties", 60.0
-    POOL = "pool the rows of all sites", 2.0
+    POOL = "put the rows of all sites together", 2.0
 
 
 @dataclass(frozen=True)

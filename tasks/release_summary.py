@@ -98,8 +98,8 @@ class Summary:
     def is_undecided(self) -> bool:
         """Whether a person must decide: it awaits review, or would after a dry run."""
         is_review = self.verdict is not None and self.verdict.outcome == "REVIEW"
-        stage = self.run.stage
-        return stage == Stage.AWAITING_REVIEW or (is_review and stage == Stage.DRY_RUN_PASSED)
+        stage, judged = self.run.stage, (Stage.DRY_RUN_PASSED, Stage.PART_JUDGED)
+        return stage == Stage.AWAITING_REVIEW or (is_review and stage in judged)
 
     @property
     def decide_command(self) -> str:
@@ -127,7 +127,7 @@ class Summary:
             return f"{name} {self.withdrawal.words}"
         if stage == Stage.NO_CHANGE:
             return f"{name} has the same bytes as version {self.latest:04d}, which stays."
-        if stage == Stage.DRY_RUN_PASSED and self.is_part:
+        if stage == Stage.PART_JUDGED:
             is_open = "is left to its reviewers" if self.is_undecided else "passed"
             return f"{name}, the part of this site in a common release, {is_open}."
         if stage == Stage.DRY_RUN_PASSED and not self.is_undecided:

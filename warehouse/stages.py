@@ -7,7 +7,8 @@
 A PASS leads to `approved`. A REVIEW leads to `awaiting_review`: the release stays in the warehouse,
 without a process, until it is approved or rejected. From both stages the release may also end as
 `no_change` (the same bytes as the latest version) or as `refused` by the checks before publishing.
-A dry run ends as `dry_run_passed`, bad input as `rejected`, and a run that cannot be continued,
+A dry run ends as `dry_run_passed`, a part whose sums with others the centre of a common release
+publishes as `part_judged`, bad input as `rejected`, and a run that cannot be continued,
 because data, policy or code changed, as `abandoned`. A published release ends there unless a person
 withdraws it.
 """
@@ -89,6 +90,13 @@ class Stage(StrEnum):
         None,
         "COMPLETED",
     )
+    PART_JUDGED = (
+        "part_judged",
+        "PART OF A COMMON RELEASE",
+        "Hand over nothing: the centre publishes. The state: ppdm site status FILE",
+        None,
+        "COMPLETED",
+    )
     REFUSED = "refused", "REFUSED", SHOW_CHECKS, "refused", "FAILED"
     REJECTED = (
         "rejected",
@@ -117,6 +125,7 @@ ALLOWED: dict[Stage, frozenset[Stage]] = {
             Stage.APPROVED,
             Stage.AWAITING_REVIEW,
             Stage.DRY_RUN_PASSED,
+            Stage.PART_JUDGED,
             Stage.REFUSED,
             Stage.ABANDONED,
         }
@@ -137,6 +146,7 @@ ALLOWED: dict[Stage, frozenset[Stage]] = {
     Stage.WITHDRAWN: frozenset(),
     Stage.NO_CHANGE: frozenset(),
     Stage.DRY_RUN_PASSED: frozenset(),
+    Stage.PART_JUDGED: frozenset(),
     Stage.REFUSED: frozenset(),
     Stage.REJECTED: frozenset(),
     Stage.ABANDONED: frozenset(),

@@ -105,12 +105,13 @@ def decide_pool(
     reply = {**own, "pool": body.as_payload()}
     if choice == "approve" and standing.missing:
         error = Undecided(
-            f"{standing.missing} of {standing.needed} approvals of the pool are missing.",
+            f"{standing.missing} of {standing.needed} approvals by this site are missing.",
             remedy="Ask another reviewer of this site.",
         )
         return CommandResult(make_text(error.message), reply, error.exit_code, error=error)
     done = "approved" if choice == "approve" else "rejected"
-    text = f"The pool with {release_id} is {done}. To continue: ppdm site run FILE"
+    text = f"This site has {done} the common release with {release_id}."
+    text = f"{text} To continue: ppdm site run FILE"
     return CommandResult(make_text(text), reply)
 
 

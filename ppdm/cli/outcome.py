@@ -32,6 +32,7 @@ TONES: dict[Stage, Tone] = {
     Stage.PUBLISHED: "good",
     Stage.NO_CHANGE: "good",
     Stage.DRY_RUN_PASSED: "good",
+    Stage.PART_JUDGED: "good",
     Stage.AWAITING_REVIEW: "open",
     Stage.REFUSED: "bad",
     Stage.REJECTED: "bad",
@@ -131,12 +132,10 @@ def build_lines(
 
 def choose_headline(summary: Summary) -> tuple[str, Tone]:
     """Return the outcome in capitals, and its tone."""
-    is_dry = summary.run.stage == Stage.DRY_RUN_PASSED
-    if is_dry and summary.is_part:  # the rows of a part leave as masked sums only
-        return "PART OF A COMMON RELEASE", "open" if summary.is_undecided else "good"
-    if is_dry and summary.is_undecided:
+    stage = summary.run.stage
+    if summary.is_undecided and stage == Stage.DRY_RUN_PASSED:
         return "DRY RUN: A REVIEWER WOULD DECIDE", "open"
-    return summary.run.stage.label, TONES.get(summary.run.stage, "neutral")
+    return stage.label, "open" if summary.is_undecided else TONES.get(stage, "neutral")
 
 
 def build_line(score: Score, judgement: Judgement) -> Line:

@@ -19,7 +19,7 @@ from ppdm.cli.console import (
 from ppdm.cli.ledger import Entry, format_ln_gamma
 from ppdm_core.numerics.amplification import NO_USEFUL_BOUND, is_useless_bound
 from warehouse.stage_facts import EndingFacts
-from warehouse.stages import Stage
+from warehouse.stages import DECIDE, Stage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -110,7 +110,7 @@ def format_sentence(outcome: ReleaseOutcome) -> str:
         return f"{summary.refusals[0].why} Nothing was published{stays}."
     if stage == Stage.REFUSED:
         return f"Nothing was published: {against} of {count} checks did not pass{stays}."
-    if stage == Stage.DRY_RUN_PASSED and summary.is_part:
+    if stage == Stage.PART_JUDGED:
         return describe_part(summary, against, count)
     if summary.is_undecided:
         must = "would have to" if stage == Stage.DRY_RUN_PASSED else "must"
@@ -197,8 +197,10 @@ def list_next_steps(outcome: ReleaseOutcome) -> list[str]:
     reasons = "1 more reason" if rest == 1 else f"{rest} more reasons"
     more = f"{reasons} and every figure" if rest > 0 else "Every check and figure"
     every = f"{more}: ppdm show {release_id} --all{home}"
-    if summary.is_part and stage in (Stage.PUBLISHED, Stage.DRY_RUN_PASSED):
-        return ["Hand over nothing: the centre publishes. The state: ppdm site status FILE", every]
+    if stage == Stage.PUBLISHED and summary.is_part:
+        return [Stage.PART_JUDGED.next_step, every]
+    if stage == Stage.PART_JUDGED and summary.is_undecided:
+        return [f"{DECIDE.format(release_id=release_id)}{home}", stage.next_step, every]
     if stage == Stage.PUBLISHED and summary.folder:
         folder = shorten_path(summary.folder)
         return [f"Hand over {folder}", f"To check it: ppdm verify {folder}", every]

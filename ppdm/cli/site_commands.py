@@ -49,7 +49,7 @@ def init(file: File, folder: Folder, site: Sites, json: Json = False) -> None:
 
 
 def run_centre(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
-    """Pool the sanitized rows of all sites, and publish them if every site allows it.
+    """Put the sanitized rows of all sites together, and publish them if every site allows it.
 
     Run it again after an interruption: it continues.
     """
@@ -94,7 +94,7 @@ def join(
 
 
 def run_site(file: File, wait: Wait = 3600.0, json: Json = False) -> None:
-    """Release this site's table to the centre, attack the pool, and send a signed verdict.
+    """Send what the gate of this site passed to the centre, and a signed verdict on the release.
 
     Run it again after an interruption: it continues.
     """

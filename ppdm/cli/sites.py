@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
 from tasks.sites.pool_review import find_open_pool
-from tasks.sites.terms import check_common_release
+from tasks.sites.terms import check_common_release, check_intersection
 from warehouse.home import Home
 from warehouse.messages.membership import (
     RELEASE_FILE,
@@ -50,8 +51,15 @@ if TYPE_CHECKING:
 def read_centre_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     """Return the release file of the centre, whose source is not read."""
     file = load(path)
-    try:
+    with name_file(path):
         return file, build_checked_context(file)
+
+
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """Name the release file in errors about it that name no file."""
+    try:
+        yield
     except BadInput as error:
         raise error.in_file(str(path), only_unnamed=True) from None
 
@@ -81,7 +89,8 @@ def split_sites(given: Sequence[str]) -> list[tuple[str, str]]:
 def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandResult:
     """Store the sites of a common release and their fingerprints in the home of the centre."""
     _, context = read_centre_file(path)
-    check_common_release(context, len(sites))
+    with name_file(path):
+        check_common_release(context, len(sites), is_centre=True)
     own = find_fingerprint(context)
     pins = check_pins([(CENTRE, own), *split_sites(sites)])
     return store_party(context, Membership(CENTRE, context.dataset, find_root(folder), pins), own)
@@ -102,7 +111,10 @@ def join_release(
     own = find_fingerprint(context)
     others = [pair for pair in split_sites(sites) if pair != (name, own)]
     pins = check_pins([(CENTRE, centre), (name, own), *others])
-    sanitizer = check_common_release(context, len(pins) - 1)
+    with name_file(path):
+        sanitizer = check_common_release(context, len(pins) - 1)
+        if intersects:
+            check_intersection(context, len(pins) - 1)
     if test is not None and not test.is_file():
         raise BadInput(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
@@ -241,7 +253,7 @@ def list_session(reply: PartyReply) -> list[tuple[str, str]]:
     ]
     if reply.in_review:
         command = f"ppdm decide {reply.in_review} --approve --note WHY (or --reject)"
-        lines.append(("to decide", f"the pool of all sites: {command}"))
+        lines.append(("to decide", f"the common release: {command}"))
     return lines
 
 

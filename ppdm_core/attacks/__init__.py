@@ -21,6 +21,7 @@ from ppdm_core.attacks.membership import Membership
 from ppdm_core.attacks.norm_bounds import NormBounds
 from ppdm_core.attacks.other_party import OtherParty
 from ppdm_core.attacks.record_linkage import RecordLinkage
+from ppdm_core.attacks.related_party import RelatedParty
 from ppdm_core.attacks.release_averaging import ReleaseAveraging
 from ppdm_core.attacks.release_differencing import ReleaseDifferencing
 from ppdm_core.attacks.shrinkage import Shrinkage
@@ -52,6 +53,7 @@ ATTACKS: dict[str, Attack] = {
     "release_differencing": ReleaseDifferencing(),
     "membership": Membership(),
     "attribute_inference": AttributeInference(),
+    "related_party": RelatedParty(),
     "singling_out": SinglingOut(),
     "linkability": Linkability(),
 }

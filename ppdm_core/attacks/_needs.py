@@ -77,6 +77,10 @@ _NEEDS: dict[str, Need] = {
         lambda view: view.partner_rows is not None and len(view.partner_rows) > 0,
         "rows of several sites in one pool (ppdm site)",
     ),
+    "related": Need(
+        lambda view: view.related is not None,
+        "related columns of the same persons at another party of a common release (ppdm site)",
+    ),
     "leaked_map": Need(lambda view: view.leaked_map is not None, "a key that could leak"),
     "reconstructions": Need(
         _has_original_columns, "the original columns or a reconstruction of them"

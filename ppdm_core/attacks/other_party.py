@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from ppdm_core.attacks._attack import Attack
-from ppdm_core.attacks._map_fitting import ridge
 from ppdm_core.attacks._needs import check_needs
 from ppdm_core.attacks.shrinkage import filter_with_sample
 from ppdm_core.attacks.transform_inverse import fill_dropped_directions, make_inverses
@@ -32,10 +31,9 @@ class OtherParty(Attack):
     ``predicted`` also uses mean and covariance of the records that the party knows, and the scale
     of the noise;
     ``rounded`` moves these estimates to the nearest value that a known record has, for columns of
-    few values;
-    ``own_columns`` learns from known records how the columns follow from what remains and from the
-    party's own columns. Only planted leaks hold these: a party that attacks its own part does not
-    have the columns of the others.
+    few values.
+
+    What the party's own columns add is measured by ``related_party``.
 
     References: Mukherjee, Chen, Gangopadhyay (2008), section 3.4, which lets parties add their
     coefficients and does not consider the other party.
@@ -65,12 +63,7 @@ class OtherParty(Attack):
             predict = filter_with_sample(variance, centre, loadings, held)
             maps["predicted"] = lambda Y: np.clip(predict(Y), low, high)
             maps["rounded"] = lambda Y: round_to_values(predict(Y), held)
-        found = MappedRows(view.Y, maps, view.known)
-        if view.own_columns is None or view.known is None:
-            return Estimate(found)
-        F = np.column_stack([view.Y, view.own_columns])
-        learned = np.clip(ridge(F[view.known.rows], view.known.X, F), low, high)
-        return Estimate({**found, "own_columns": learned})
+        return Estimate(MappedRows(view.Y, maps, view.known))
 
 
 def collect_records(view: AttackerView) -> Floats:

@@ -1,6 +1,6 @@
-"""What somebody who knows whole records finds in the sums of parties with other columns.
+"""What somebody who knows complete records finds in the sums of parties with other columns.
 
-No party has whole records, and the centre has the sums alone, so that nobody can attack the sums
+No party has complete records, and the centre has the sums alone, so that nobody can attack the sums
 with the true records. The centre takes its own rows in their place.
 
 Without noise a row is a function of its record: who knows the record knows the row, and shares it
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -42,7 +42,7 @@ from ppdm_core.numerics.noise_distributions import LAPLACE, Logistic
 
 METRIC = Rate()
 LINKAGE_RATE = f"{RecordLinkage.name}.{METRIC.name}"  # the name of the score
-STORY = "Somebody who knows whole records looks for them in the sums of all parties."
+STORY = "Somebody who knows complete records looks for them in the sums of all parties."
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class SumNoise:
 def score_joined_rows(
     Y: Floats, label: Codes, noise: SumNoise | None, policy: Policy, rng: np.random.Generator
 ) -> Score:
-    """Return the share of the persons whose row is found by their whole record."""
+    """Return the share of the persons whose row is found by their complete record."""
     if noise is None:
         values = {"equal rows": share_equal_rows(Y, label)}
         targets = np.arange(len(Y))
@@ -120,6 +120,23 @@ def remove_noise(Y: Floats, variance: float) -> Floats:
     return moved
 
 
+def describe_sums(Y: Floats, noise: SumNoise | None) -> tuple[PublicParameters, Schema]:
+    """Return what is public about sums, and their columns in place of those of records."""
+    names = tuple(f"coefficient_{i + 1}" for i in range(Y.shape[1]))
+    ends = zip(names, Y.min(axis=0).tolist(), Y.max(axis=0).tolist(), strict=True)
+    public = PublicParameters(
+        method="sums",
+        space="components",
+        columns=names,
+        centre=np.zeros(len(names)),
+        loadings=np.eye(len(names)),
+    )
+    if noise is not None:
+        scales = np.full(len(names), noise.logistic_scale)
+        public = replace(public, law=Logistic.name, scales=scales)
+    return public, Schema(tuple(Numeric(*each) for each in ends))
+
+
 def link_records(
     persons: RecordSet, Y: Floats, label: Codes, noise: SumNoise, rng: np.random.Generator
 ) -> Mapping[str, Ints]:
@@ -128,23 +145,12 @@ def link_records(
     ``persons`` hold coefficients, in the order of the columns of ``Y``.
     """
     order = rng.permutation(len(Y))  # solvers favour the identity on ties
-    names = tuple(f"coefficient_{i + 1}" for i in range(Y.shape[1]))
-    both = np.concatenate([persons.X, Y])
-    ends = zip(names, both.min(axis=0).tolist(), both.max(axis=0).tolist(), strict=True)
-    public = PublicParameters(
-        method="sums",
-        space="components",
-        columns=names,
-        centre=np.zeros(len(names)),
-        loadings=np.eye(len(names)),
-        law=Logistic.name,
-        scales=np.full(len(names), noise.logistic_scale),
-    )
+    public, schema = describe_sums(np.concatenate([persons.X, Y]), noise)
     view = AttackerView(
         Y=Y[order],
         label=label[order],
         public=public,
-        schema=Schema(tuple(Numeric(*each) for each in ends)),
+        schema=schema,
         epsilon=0.0,
         targets=persons,
         reconstructions={"sums": Y[order]},

@@ -24,12 +24,13 @@ from ppdm_core.model.attacker import (
     Goal,
     KnownRows,
     MappedRows,
+    RelatedColumns,
     SplitFiles,
 )
 from ppdm_core.model.errors import Defect, NotApplicable
 from ppdm_core.model.policy import Attacker, Effort
 from ppdm_core.model.reasons import Reason
-from ppdm_core.model.release import PublicParameters
+from ppdm_core.model.release import PART, PublicParameters
 
 MAX_TARGETS = 2_000  # persons looked for; the released table they are looked for in is never cut
 MIN_TARGETS = 200  # if none of so many is found, at most 1.5 % are
@@ -37,6 +38,7 @@ MAX_SEARCHED_PAIRS = (
     2e9  # of a person and a row, for one cost and draw: fewer persons on large tables
 )
 MAX_SCORED_RECORDS = 20_000  # records whose reconstruction is compared with the original
+RELATED_CORRELATION = 0.9  # of a column with the related one that another party holds
 HIDDEN_LABEL = -2  # code that no row has
 MAX_HALF_TARGETS = 500  # targets inside a half, and as many outside; other persons in each half
 
@@ -122,6 +124,12 @@ def choose_half_of_columns(d: int, rng: np.random.Generator) -> Ints:
     return np.sort(rng.permutation(d)[: (d + 1) // 2])
 
 
+def draw_related_columns(X: Floats, rng: np.random.Generator) -> Floats:
+    """Return a table whose columns correlate with those of ``X`` one by one, (n, d)."""
+    scale = X.std(axis=0) * np.sqrt(RELATED_CORRELATION**-2 - 1)
+    return np.asarray(X + scale * rng.standard_normal(X.shape))
+
+
 @dataclass(frozen=True, eq=False)
 class AttackTrial:
     """One draw with its participants, and the order in which the attacker sees rows and files."""
@@ -132,6 +140,7 @@ class AttackTrial:
     shuffle: Ints  # row r of the view is row shuffle[r] of the draw
     right_order: Ints  # line j of the right file is target right_order[j]
     earlier: EarlierReleases | None = None
+    related: Floats | None = None  # (n, q) columns of every record that another party holds
 
     @classmethod
     def create(
@@ -141,9 +150,12 @@ class AttackTrial:
         participants: Participants,
         rng: np.random.Generator,
     ) -> AttackTrial:
-        """Shuffle the rows and the right file with ``rng``."""
+        """Shuffle the rows and the right file with ``rng``; draw what another party holds."""
         shuffle = rng.permutation(len(draw.Y) + draw.partner_count)
-        return cls(truth, draw, participants, shuffle, rng.permutation(len(participants.targets)))
+        right_order = rng.permutation(len(participants.targets))
+        is_part = PART in draw.public.facts
+        related = draw_related_columns(truth.X, rng) if is_part else None
+        return cls(truth, draw, participants, shuffle, right_order, related=related)
 
     def build_view(self, epsilon: float, effort: Effort) -> AttackerView:
         """Return what the attacker sees, without reconstructions and earlier releases."""
@@ -171,6 +183,7 @@ class AttackTrial:
             reference=truth.select(roles.reference) if len(roles.reference) else None,
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
             partner_rows=self.find_partner_rows(),
+            related=self.find_related_columns(position),
             further=draw.others,
         )
 
@@ -180,6 +193,15 @@ class AttackTrial:
         position = np.full(len(self.truth.X) + 1, -1)
         position[records] = np.arange(len(records))
         return position[:-1]
+
+    def find_related_columns(self, position: Ints) -> RelatedColumns | None:
+        """Return what another party holds of these persons; ``position`` is the row of each."""
+        if self.related is None:
+            return None
+        known, targets = self.participants.known, self.participants.targets
+        return RelatedColumns(
+            freeze(self.related[known]), freeze(self.related[targets]), freeze(position[targets])
+        )
 
     def find_partner_rows(self) -> Ints | None:
         """Return the rows of the view that belong to other sites, None if there are none."""

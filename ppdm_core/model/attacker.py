@@ -57,6 +57,15 @@ class SplitFiles:
 
 
 @dataclass(frozen=True, eq=False)
+class RelatedColumns:
+    """What another party of a common release holds of the same persons, and which row is whose."""
+
+    known: Floats  # (k, q) of the known records
+    targets: Floats  # (t, q)
+    rows: Ints  # (t,) positions of the targets in the released table, -1 for those outside it
+
+
+@dataclass(frozen=True, eq=False)
 class EarlierRows:
     """Rows released earlier for the same persons, all with the same public parameters.
 
@@ -126,7 +135,7 @@ class AttackerView:
     departure_batches: Batches | None = None  # None: no row disappeared since the last release
     leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
     partner_rows: Ints | None = None  # rows of sites that release together; they know which
-    own_columns: Floats | None = None  # (m, q) columns of every row that another party holds
+    related: RelatedColumns | None = None  # None: the release is no part of a common one
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
     further: FurtherRows | None = None  # None: all rows of the release are in ``Y``
     reconstruct: Mapping[str, RowMap] = field(default_factory=dict)  # the same for further rows

@@ -44,12 +44,16 @@ class JoinedRows:
     losses: list[float]  # at each party, of the energy of its own columns
 
 
-def lead_by_columns(exchange: Exchange, sanitizer: DctFuzzy) -> None:
-    """Choose the coefficients that suit all parties, and send the selection."""
+def lead_by_columns(exchange: Exchange, sanitizer: DctFuzzy, label: str | None = None) -> None:
+    """Choose the coefficients that suit all parties, and send the selection.
+
+    ``label`` is the name of the label, if the centre declares one.
+    """
     assert sanitizer.order is not None
     m, sites = len(sanitizer.order), exchange.session.roll.sites
     sent = {site: exchange.receive(site, "bounds", Bounds) for site in sites}
     check_partition({site: each.columns for site, each in sent.items()}, sanitizer.order)
+    check_label([site for site, each in sent.items() if each.has_label], label)
     bounds = [read_bounds(site, each, m) for site, each in sent.items()]
     pruned = choose_jointly(JointProgramme(bounds, sanitizer.b, sanitizer.p)).pruned
     selection = Selection(kept=np.setdiff1d(np.arange(m), pruned).tolist())
@@ -84,8 +88,28 @@ def check_partition(columns: Mapping[str, Sequence[str]], order: Sequence[str]) 
         )
 
 
-def join_rows(exchange: Exchange, sanitizer: DctFuzzy) -> JoinedRows:
-    """Wait for the masked coefficients of all parties, and return their sums."""
+def check_label(holders: Sequence[str], label: str | None) -> None:
+    """Raise BadInput unless one party holds the label, or none if the centre declares none."""
+    if len(holders) > 1:
+        raise BadInput(
+            f"Several parties hold a label: {', '.join(map(repr, holders))}.",
+            column=label,
+            remedy="Declare it in the release file of one of them.",
+        )
+    if label is not None and not holders:
+        raise BadInput(
+            f"The centre declares the label '{label}', and no party holds it.",
+            column=label,
+            remedy="Remove it from the release file of the centre, or declare it in that of the "
+            "party that holds it.",
+        )
+
+
+def join_rows(exchange: Exchange, sanitizer: DctFuzzy, classes: int = 0) -> JoinedRows:
+    """Wait for the masked coefficients of all parties, and return their sums.
+
+    ``classes`` is the number of classes of the label, 0 without one.
+    """
     part, count = sanitizer.make_part(()), len(exchange.kept)
     sites = exchange.session.roll.sites
     found = {site: exchange.receive(site, "coefficients", Coefficients) for site in sites}
@@ -105,21 +129,24 @@ def join_rows(exchange: Exchange, sanitizer: DctFuzzy) -> JoinedRows:
     Y = np.asarray((steps + part.offset) * part.step, dtype=np.float64)  # as DctFuzzy releases them
     loss = measure_joined_loss(steps, total, part, len(sites))
     losses = [each.loss for each in found.values()]
-    return JoinedRows(Y, read_label(found, len(steps)), loss, losses)
+    return JoinedRows(Y, read_label(found, len(steps), classes), loss, losses)
 
 
-def read_label(found: Mapping[str, Coefficients], n: int) -> Codes:
-    """Return the label of each row, which at most one party holds; -1 without a label."""
+def read_label(found: Mapping[str, Coefficients], n: int, classes: int) -> Codes:
+    """Return the label of each row, which one party holds; -1 without a label."""
     labels = {site: each.label for site, each in found.items() if each.label}
-    if len(labels) > 1:
-        raise BadInput(
-            f"Several parties sent a label: {', '.join(map(repr, labels))}.", remedy=ASK_SENDER
-        )
+    if len(labels) != bool(classes):
+        who = ", ".join(map(repr, labels)) or "no party"
+        raise BadInput(f"A label was sent by {who}.", remedy=ASK_SENDER)
     if not labels:
         return np.full(n, -1, dtype=np.int32)
     ((site, label),) = labels.items()
     if len(label) != n:
         raise BadInput(f"'{site}' sent {len(label)} labels of {n} persons.", remedy=ASK_SENDER)
+    if not all(0 <= code < classes for code in label):
+        raise BadInput(
+            f"'{site}' sent a class of the label that is not declared.", remedy=ASK_SENDER
+        )
     return np.array(label, dtype=np.int32)
 
 
@@ -195,7 +222,7 @@ def make_joined_part(
     context: ReleaseContext, exchange: Exchange, sanitizer: DctFuzzy
 ) -> tuple[SitePart, list[SitePart]]:
     """Return the joined rows as one part, and the parties whose verdicts are needed."""
-    rows = join_rows(exchange, sanitizer)
+    rows = join_rows(exchange, sanitizer, len(context.label.categories) if context.label else 0)
     part = sanitizer.make_part(())
     names = tuple(f"coefficient_{i + 1}" for i in range(rows.Y.shape[1]))
     public = PublicParameters(

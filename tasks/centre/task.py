@@ -11,7 +11,6 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from ppdm_core.model.errors import BadInput, Refused
-from ppdm_core.model.score import AuditReport
 from ppdm_core.model.verdict import Finding
 from tasks.centre.column_parts import lead_by_columns, make_joined_part
 from tasks.centre.fit import LEADS, build_schema, make_scaling
@@ -58,7 +57,7 @@ def lead_fit(context: ReleaseContext, exchange: Exchange, name: str) -> None:
     scaled = make_scaling(schema, sanitizer.scale).scale_schema(schema)
     with end_when_refused(exchange):
         if joined is not None:
-            lead_by_columns(exchange, joined)
+            lead_by_columns(exchange, joined, context.label.name if context.label else None)
         else:
             LEADS[name](exchange, sanitizer, scaled)
 
@@ -162,9 +161,9 @@ def judge_by_sites(
     figures: list[dict[str, Any]] = []
     findings: list[Finding] = []
     if run.stage in (Stage.SANITIZED, Stage.AUDITED) and has_other_columns(context):
-        score = score_sums(context, parts.parts[0].table, len(sites.sites), facts.data_digest)
-        figures = list_figures(AuditReport((score,)), context.policy)
-        findings = judge_sums(context, facts.guarantee, score)
+        own = score_sums(context, parts.parts[0].table, len(sites.sites), facts.data_digest)
+        figures = list_figures(own, context.policy)
+        findings = judge_sums(context, facts.guarantee, own)
     if run.stage == Stage.SANITIZED:
         report = merge_figures(sites, facts.released, context.policy.attacker.epsilon, figures)
         with store.advance(run, Stage.AUDITED) as change:

@@ -140,10 +140,10 @@ def reach_pool_verdict(
 def describe_site(site: SiteFacts) -> str:
     """Return the verdict of a site in words."""
     if site.outcome == "PASS":
-        return "Its attacks on the pool kept its limits."
+        return "Its attacks kept its limits."
     checks = ", ".join(site.broken)
     approved = " Its reviewers approved it." if site.allows else ""
-    return f"Its attacks on the pool ended as {site.outcome}: {checks}.{approved}"
+    return f"Its attacks ended as {site.outcome}: {checks}.{approved}"
 
 
 def merge_figures(

@@ -37,9 +37,12 @@ STAGES: dict[Outcome, Stage] = {
 
 @task(name="judge", cache_policy=NO_CACHE)
 @redact_errors
-def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> None:
+def judge(
+    context: ReleaseContext, release_id: str, dry_run: bool = False, is_part: bool = False
+) -> None:
     """Reach the verdict on a release, store it, and charge the ledger.
 
+    A part of a common release ends here, unless it is refused: it leaves in sums alone.
     One transaction reads the ledger, decides and charges: two runs cannot spend the same.
     """
     start_step(Step.JUDGE)
@@ -53,6 +56,8 @@ def judge(context: ReleaseContext, release_id: str, dry_run: bool = False) -> No
         balance = compute_balance(change.db, run, context, facts.validated, facts.sanitized)
         verdict = reach_verdict(change.db, run, context, facts, balance)
         change.to = STAGES[verdict.outcome]
+        if is_part and verdict.outcome != "FAIL":
+            change.to = Stage.PART_JUDGED
         if dry_run and change.to == Stage.AWAITING_REVIEW:  # there is nothing to decide about
             change.to = Stage.DRY_RUN_PASSED
         change.detail["failures"] = len(verdict.failures)

@@ -1,1 +1,1 @@
-"""A site's part in a common release: agree on a fit, send sanitized rows, attack the pool."""
+"""A site's part in a common release: agree on a fit, send it, judge the whole."""

@@ -127,11 +127,6 @@ def align_by_intersection(exchange: Exchange, ids: Sequence[str]) -> list[int]:
     of the other party, too.
     """
     others = list_others(exchange)
-    if len(others) != 1:
-        raise BadInput(
-            f"An intersection is found by two parties; {len(others) + 1} take part.",
-            remedy="Agree on the persons, and join again without --intersection.",
-        )
     (other,), power = others, make_power(exchange)
     own = blind([hash_id(each, exchange.session.roll.digest) for each in ids], power)
     order = sorted(range(len(own)), key=lambda place: own[place])
@@ -195,7 +190,13 @@ def list_others(exchange: Exchange) -> list[str]:
 
 
 def agree_by_columns(
-    exchange: Exchange, sanitizer: DctFuzzy, own: Sequence[str], X: Floats, key: bytes
+    exchange: Exchange,
+    sanitizer: DctFuzzy,
+    own: Sequence[str],
+    X: Floats,
+    key: bytes,
+    *,
+    has_label: bool = False,
 ) -> dict[str, Any]:
     """Send the bounds of this party's columns, and return the fit that all parties share.
 
@@ -203,7 +204,8 @@ def agree_by_columns(
     """
     part = sanitizer.make_part(own)
     bounds = part.measure_bounds(X)
-    payload = Bounds(low=bounds.low.tolist(), high=bounds.high.tolist(), columns=list(own))
+    low, high = bounds.low.tolist(), bounds.high.tolist()
+    payload = Bounds(low=low, high=high, columns=list(own), has_label=has_label)
     exchange.session.send(CENTRE, "bounds", lambda: payload)
     kept = exchange.receive(CENTRE, "selection", Selection).kept
     if kept != sorted(set(kept)) or not kept or kept[-1] >= len(part.schema.numeric):

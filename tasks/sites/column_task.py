@@ -117,7 +117,9 @@ def align_and_agree(
     with reject_bad_input(context, release_id):
         aligned = align_persons(exchange, own.ids, alignment)
         X = own.X[aligned.places]
-        fit = agree_by_columns(exchange, own.method, own.names, X, aligned.key)
+        has_label = context.label is not None
+        given = own.names, X, aligned.key
+        fit = agree_by_columns(exchange, own.method, *given, has_label=has_label)
     common = tuple(sorted(aligned.places))
     fit["persons"] = digest_text(" ".join(map(str, common)))  # of others the fit is another one
     return replace(context, shared_fit=fit, common=common), aligned
@@ -133,6 +135,7 @@ def send_part(
     Raise Undecided while they have to decide.
     """
     start_step(Step.SEND)
+    context.open_store().home.clear_work(release_id)
 
     def make_part() -> Coefficients:
         facts = store_own_verdict(context, release_id)

@@ -10,12 +10,7 @@ from ppdm_core.model.errors import BadInput, MachineTrouble, Refused
 from ppdm_core.sanitizers._basis import BasisDraft
 from tasks.context import ReleaseContext
 from tasks.progress import log_progress
-from tasks.sites.terms import (
-    check_common_release,
-    check_linkage_limited,
-    check_other_party_limited,
-    describe_terms,
-)
+from tasks.sites.terms import check_common_release, describe_terms
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Message
 from warehouse.messages.membership import Entry, read_membership
@@ -123,11 +118,7 @@ def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> 
     member = read_membership(store.home, context.dataset, remedy)
     if is_centre != (member.name == CENTRE):
         raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
-    check_common_release(context, len(member.sites))
-    if is_centre:
-        check_linkage_limited(context)
-    else:
-        check_other_party_limited(context)
+    check_common_release(context, len(member.sites), is_centre=is_centre)
     with store.transaction("common release") as db:
         signing = home_key(db).signing()
     return Exchange(Entry(store.home, member, signing), describe_terms(context), limit)

@@ -71,7 +71,7 @@ def collect_approvals(context: ReleaseContext, release_id: str, facts: PoolFacts
         key = " --key FILE" if read_reviewers(db) else ""
     if standing.missing and not is_rejected:
         raise Undecided(
-            f"The attacks of this site on the pool leave the decision to its reviewers: "
+            f"The attacks of this site leave the decision to its reviewers: "
             f"{facts.verdict.failures[0].text} {standing.missing} of {standing.needed} approvals "
             f"are missing: ppdm decide {release_id} --approve{key} (or --reject).",
             remedy="Then run the same command again: it continues.",
@@ -117,7 +117,7 @@ def record_pool_decision(
         run, facts = get_run(db, release_id), find_open_pool(db, release_id)
         if facts is None:
             raise BadInput(
-                f"The pool with {release_id} does not wait for a decision.",
+                f"The common release with {release_id} does not wait for a decision of this site.",
                 remedy="See what waits: ppdm site status FILE",
             )
         if choice == "approve":

@@ -159,6 +159,6 @@ def end_part(exchange: Exchange) -> None:
     exchange.end = exchange.receive(CENTRE, "end", End)
     if exchange.end.outcome != "published":
         raise Refused(
-            "The pool was not published: the verdict of a site or of the centre forbids it.",
+            "The release was not published: the verdict of a site or of the centre forbids it.",
             remedy="Ask the centre; a later run of the same command begins a new release.",
         )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from ppdm_core.attacks.membership import Membership
 from ppdm_core.attacks.other_party import OtherParty
 from ppdm_core.attacks.record_linkage import RecordLinkage
+from ppdm_core.attacks.related_party import RelatedParty
 from ppdm_core.metrics.breach_rate import BreachRate
+from ppdm_core.metrics.inference_rate import InferenceRate
 from ppdm_core.metrics.rate import Rate
+from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.errors import BadInput
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
@@ -28,8 +32,16 @@ ROUNDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bounds",),
     "moments": ("moments", "scores"),
 }
-OTHER_PARTY_LIMIT = f"{OtherParty.name}.{BreachRate.name}"
-LINKAGE_LIMIT = f"{RecordLinkage.name}.{Rate.name}"
+# What parties with other columns must limit, and the centre, with what the limit judges.
+PARTY_LIMITS = {
+    f"{OtherParty.name}.{BreachRate.name}": "what other parties learn of this party's columns",
+    f"{RelatedParty.name}.{InferenceRate.name}": "what parties with related columns learn of "
+    "this party's columns",
+}
+CENTRE_LIMITS = {
+    f"{RecordLinkage.name}.{Rate.name}": "how many persons complete records find in the sums",
+    f"{Membership.name}.{TruePositiveRate.name}": "whom complete records show to be in the sums",
+}
 
 
 def describe_terms(context: ReleaseContext) -> dict[str, Any]:
@@ -85,22 +97,30 @@ def check_own_columns(context: ReleaseContext, method: DctFuzzy) -> None:
             raise BadInput(why, column=name, remedy=remedy)
 
 
-def check_other_party_limited(context: ReleaseContext) -> None:
-    """Raise BadInput if nothing limits what the other parties learn of this party's columns."""
-    if has_other_columns(context) and OTHER_PARTY_LIMIT not in context.policy.limits:
+def check_intersection(context: ReleaseContext, sites: int) -> None:
+    """Raise BadInput unless two parties with other columns take part."""
+    if not has_other_columns(context):
         raise BadInput(
-            "No limit judges what the other parties learn of the columns of this party.",
-            remedy=f'Set "{OTHER_PARTY_LIMIT}" in [limits], and require {OtherParty.name} in '
-            "[audit].",
+            "--intersection is for parties that hold other columns of the same persons.",
+            remedy="Leave it out, or name the columns of the other party in 'others' of "
+            "[sanitizer].",
+        )
+    if sites != 2:
+        raise BadInput(
+            f"An intersection is found by two parties; {sites} take part.",
+            remedy="Agree on the persons, and join without --intersection.",
         )
 
 
-def check_linkage_limited(context: ReleaseContext) -> None:
-    """Raise BadInput if the centre has no limit on what whole records find in the sums."""
-    if has_other_columns(context) and LINKAGE_LIMIT not in context.policy.limits:
+def check_limits(context: ReleaseContext, *, is_centre: bool) -> None:
+    """Raise BadInput if a limit is missing that parties with other columns or the centre need."""
+    needed = CENTRE_LIMITS if is_centre else PARTY_LIMITS
+    missing = [name for name in needed if name not in context.policy.limits]
+    if has_other_columns(context) and missing:
         raise BadInput(
-            "No limit judges how many persons are found in the sums by their whole records.",
-            remedy=f'Set "{LINKAGE_LIMIT}" in [limits] of the centre.',
+            f"No limit '{missing[0]}' judges {needed[missing[0]]}.",
+            remedy=f'Set "{missing[0]}" in [limits], and require {missing[0].split(".")[0]} in '
+            "[audit].",
         )
 
 
@@ -112,7 +132,9 @@ def describe_column(column: Column) -> dict[str, Any]:
     return {**found, "categories": list(column.categories)}
 
 
-def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
+def check_common_release(
+    context: ReleaseContext, sites: int, *, is_centre: bool = False
+) -> Sanitizer:
     """Return the method; raise BadInput if so many sites cannot release with it together."""
     sanitizer = context.make_sanitizer()
     if sanitizer.common_fit is None:
@@ -147,7 +169,7 @@ def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
         )
     if context.keep_raw < 1:
         raise BadInput(
-            "A site needs its checked records until it has judged the pool.",
+            "A site needs its checked records until the common release has ended.",
             remedy="Set keep_raw = 1 in [dataset].",
         )
     least = MIN_MOMENT_SITES if sanitizer.common_fit == "moments" else MIN_SITES
@@ -157,4 +179,5 @@ def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
             f"{sites} are named.",
             remedy="Name more sites with --site NAME=FINGERPRINT.",
         )
+    check_limits(context, is_centre=is_centre)
     return sanitizer

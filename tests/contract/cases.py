@@ -113,6 +113,7 @@ ATTACKS: dict[str, str] = {
     "release_differencing": "arrivals",
     "membership": "noisy components of half",
     "attribute_inference": "components of half",
+    "related_party": "related columns",
     "singling_out": "components of half",
     "linkability": "components of half",
 }

@@ -43,13 +43,7 @@ class WeakTrial:
         copies = {"inverse": invert(view.public, view.Y)} if has_map(view.public) else {}
         if view.public.space == "original":
             copies = {"as_is": view.Y.copy()}
-        own = self.planted.own_columns
-        return replace(
-            view,
-            sample=self.planted.sample,
-            reconstructions=copies,
-            own_columns=None if own is None else own[self.trial.shuffle],
-        )
+        return replace(view, sample=self.planted.sample, reconstructions=copies)
 
 
 def plant_weak_release(attack: Attack, weak: str, seed: int) -> PlantedLeak:
@@ -89,7 +83,8 @@ def make_trial(attack: Attack, planted: PlantedLeak, seed: int) -> WeakTrial:
     )
     trial = AttackTrial.create(truth, draw, participants, rng)
     needs_history = bool(attack.needs & {"earlier_releases", "arrival_batches"})
-    return WeakTrial(replace(trial, earlier=collect_earlier(planted)), planted, needs_history)
+    trial = replace(trial, earlier=collect_earlier(planted), related=planted.related)
+    return WeakTrial(trial, planted, needs_history)
 
 
 def make_weak_trial(attack: Attack, weak: str, seed: int = 0) -> WeakTrial:

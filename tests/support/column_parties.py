@@ -58,9 +58,12 @@ class Columns:
         alignment: Any = "shared_id",
         method: DctFuzzy = METHOD,
         n: int = 40,
+        classes: int = 0,
     ) -> None:
+        """Make the parties; with ``classes`` the first one holds a label of so many classes."""
         self.parties = Parties(folder, tuple(split))
         self.split, self.alignment, self.method = split, alignment, method
+        self.classes = classes
         people = [f"p{i}" for i in range(n)]
         rng = np.random.default_rng(4)
         level = rng.uniform(0.3, 0.7, (n, 1))
@@ -85,7 +88,8 @@ class Columns:
         aligned = align_persons(exchange, self.ids[name], self.alignment)
         self.aligned[name] = aligned
         X, own = self.read(name)[aligned.places], [NAMES[place] for place in self.split[name]]
-        fit = agree_by_columns(exchange, self.method, own, X, aligned.key)
+        label = [0] * len(X) if self.classes and name == min(self.split) else []
+        fit = agree_by_columns(exchange, self.method, own, X, aligned.key, has_label=bool(label))
         part = self.make_part(name)
         schema = Schema(tuple(Numeric(each, 0.0, 1.0) for each in own))
         others = [each for each in NAMES if each not in own]
@@ -95,15 +99,15 @@ class Columns:
         exchange.session.send(
             CENTRE,
             "coefficients",
-            lambda: mask_part(exchange, part, X, self.parts[name], fit["kept"]),
+            lambda: mask_part(exchange, part, X, self.parts[name], fit["kept"], label),
         )
         return fit["kept"]
 
     def run_centre(self) -> JoinedRows:
         exchange = self.open(CENTRE)
         try:
-            lead_by_columns(exchange, self.method)
-            return join_rows(exchange, self.method)
+            lead_by_columns(exchange, self.method, "mood" if self.classes else None)
+            return join_rows(exchange, self.method, self.classes)
         except BadInput:
             end_session(exchange, "refused")
             raise

@@ -10,15 +10,17 @@ import pytest
 
 from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.score import AuditReport
+from ppdm_core.model.verdict import Finding, Outcome, Verdict
 from tasks.audit.attack_inputs import make_job, read_inputs
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, load_raw
+from tasks.judge import task as judge_task
 from tasks.judge.task import judge
 from tasks.sanitize.task import draw_candidate
 from tests.support.contexts import open_run, write_unchecked
 from tests.support.stewards import NUMERIC, Steward, limits, numbers
 from warehouse.columns import Column
-from warehouse.database import Run, Store
+from warehouse.database import Run, Store, get_run
 from warehouse.stage_facts import AuditedFacts, store_facts
 from warehouse.stages import Stage
 
@@ -145,3 +147,20 @@ def test_release_edited_earlier_run_refused(steward: Steward, statement: str, wh
     steward.rows["p3"] = (0.25, 0.75, "new", "op3")
     with pytest.raises(Refused, match=why):
         steward.release()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("outcome", "stage"),
+    [("PASS", Stage.PART_JUDGED), ("REVIEW", Stage.PART_JUDGED), ("FAIL", Stage.REFUSED)],
+)
+def test_judge_part_of_a_common_release_ends_it(
+    steward: Steward, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, stage: Stage
+) -> None:
+    verdict = Verdict(outcome, (Finding("any", outcome, "As the test needs it."),), "", "", "")
+    monkeypatch.setattr(judge_task, "reach_verdict", lambda *given: verdict)
+    context = steward.build_context()
+    store, run = audited(context)
+    judge.fn(context, run.release_id, is_part=True)
+    with store.transaction() as db:
+        assert get_run(db, run.release_id).stage == stage

@@ -47,6 +47,7 @@ class Bounds(Payload):
     low: list[Share]
     high: list[Share]
     columns: list[str] = []  # of a party that holds other columns than the others
+    has_label: bool = False  # of such a party
 
 
 class Selection(Payload):

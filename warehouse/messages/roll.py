@@ -295,7 +295,8 @@ def check_terms(found: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     remedy = "Agree on one release file; only [source], limits and attacker may differ."
     for part in sorted({*found, *own} - {"columns"}):
         if found.get(part) != own.get(part):
-            raise refuse(ROLL_NAME, f"has another {part} than the release file", remedy)
+            what = name_difference(part, found.get(part), own.get(part))
+            raise refuse(ROLL_NAME, f"has another {what} than the release file", remedy)
     others = {column["name"]: column for column in found["columns"]}
     columns = {column["name"]: column for column in own["columns"]}
     if own.get(PARTITION) == COLUMNS:  # those of other parties are not known here
@@ -310,6 +311,16 @@ def check_terms(found: Mapping[str, Any], own: Mapping[str, Any]) -> None:
             if column.get(part) != others[name].get(part):
                 what = f"has another '{part}' of column '{name}' than the release file"
                 raise refuse(ROLL_NAME, what, remedy)
+
+
+def name_difference(part: str, theirs: Any, own: Any) -> str:
+    """Return what of the terms differs: a part, or a parameter of the method."""
+    if part == PARTITION:
+        return "use of 'others' in [sanitizer]"
+    if not isinstance(theirs, Mapping) or not isinstance(own, Mapping):
+        return part
+    names = (name for name in sorted({*theirs, *own}) if theirs.get(name) != own.get(name))
+    return f"'{next(names, part)}' in [sanitizer]"
 
 
 def check_version(file: str, version: int) -> None:

@@ -38,7 +38,7 @@ class PlantedLeak:
     since: Ints | None = None  # (m,) first release that had the row; None: one release had all
     known: int = 0
     partners: Floats | None = None  # (f, s) rows of other sites in the same pool
-    own_columns: Floats | None = None  # (m, q) columns of every row that the attacker holds
+    related: Floats | None = None  # (n, q) columns of every record that another party holds
 
 
 def unit_box(d: int) -> Schema:
@@ -287,24 +287,38 @@ def leak_pooled_rows(rng: Rng, n: int = 60) -> PlantedLeak:
 
 
 def leak_part_of_a_sum(rng: Rng) -> PlantedLeak:
+    """Release as many coefficients of one party as it has columns."""
+    X, label = make_persons(100, rng, 4)
+    return make_leak(X, *release_part(X, 4), label)
+
+
+def leak_related_columns(rng: Rng) -> PlantedLeak:
     """Release half of the coefficients of one party; the other party's columns show the rest."""
-    n, d, kept = 100, 8, list(range(4))
-    X, label = make_persons(n, rng, d)
+    d, kept = 8, 4
+    X, label = make_persons(HALVED_RECORDS, rng, d)
+    Y, public = release_part(X, kept)
+    assert public.loadings is not None
+    dropped = np.linalg.svd(public.loadings)[0][:, kept:]  # directions that the part does not hold
+    related = X @ dropped @ rng.standard_normal((d - kept, d))
+    halved = remove_half(make_leak(X, Y, public, label, related=related))
+    return replace(halved, known=40)
+
+
+def release_part(X: Floats, kept: int) -> tuple[Floats, PublicParameters]:
+    """Return the first coefficients of one party that holds half of all columns."""
+    d = X.shape[1]
     names = [f"x{j}" for j in range(2 * d)]
     part = DctFuzzy(scale="minmax", order=names, others=names[d:]).make_part(names[:d])
-    centre, loadings = part.find_map(kept)
-    dropped = np.linalg.svd(loadings)[0][:, len(kept) :]  # directions that the part does not hold
-    theirs = X @ dropped @ rng.standard_normal((d - len(kept), d))
+    centre, loadings = part.find_map(range(kept))
     public = PublicParameters(
         method=DctFuzzy.name,
         space="components",
-        columns=tuple(f"coefficient_{i + 1}" for i in kept),
+        columns=tuple(f"coefficient_{i + 1}" for i in range(kept)),
         centre=centre,
         loadings=loadings,
         facts=part.describe(),
     )
-    Y = part.compute_coefficients(X)[:, kept]
-    return make_leak(X, Y, public, label, known=40, own_columns=theirs)
+    return part.compute_coefficients(X)[:, :kept], public
 
 
 LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
@@ -327,6 +341,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "guessable seed": leak_guessable_seed,
     "pooled rows": leak_pooled_rows,
     "part of a sum": leak_part_of_a_sum,
+    "related columns": leak_related_columns,
 }
 WITH_OUTSIDERS = "with outsiders"  # variant with half of the records outside the release
 # The same leak in a table that suits an attack, by the attack's ``leak_variant``.
@@ -340,6 +355,7 @@ VARIANTS: dict[tuple[str, str], Callable[[Rng], PlantedLeak]] = {
         draw_skewed_columns, 100, 100, rng
     ),
     ("kernels", "many rows"): lambda rng: leak_kernels(rng, 160, 800, np.arange(80)),
+    ("related columns", WITH_OUTSIDERS): leak_related_columns,
     ("identity", WITH_OUTSIDERS): lambda rng: remove_half(leak_identity(rng, HALVED_RECORDS)),
     ("slight noise", WITH_OUTSIDERS): lambda rng: remove_half(
         leak_slight_noise(rng, HALVED_RECORDS)

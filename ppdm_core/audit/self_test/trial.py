@@ -54,13 +54,7 @@ class LeakTrial(AttackTrial):
         assert self.planted is not None
         view = super().build_view(epsilon, effort)
         # Scenarios with less or more knowledge are not measured here.
-        own = self.planted.own_columns
-        return replace(
-            view,
-            sample=self.planted.sample,
-            partial_columns=None,
-            own_columns=None if own is None else own[self.shuffle],
-        )
+        return replace(view, sample=self.planted.sample, partial_columns=None)
 
     def build_half_known_views(self, view: AttackerView) -> Iterator[tuple[Ints, AttackerView]]:
         return iter(())
@@ -112,6 +106,7 @@ class LeakAuditor(Auditor):
             trial.shuffle,
             trial.right_order,
             collect_earlier(self.planted),
+            self.planted.related,
             self.planted,
         )
 

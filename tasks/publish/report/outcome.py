@@ -81,6 +81,8 @@ def list_steps(
         return list_refused_steps(summary, lines, tune)
     if run.stage == Stage.AWAITING_REVIEW:
         return list_waiting_steps(summary)
+    if run.stage == Stage.PART_JUDGED and summary.is_undecided:
+        return (*list_waiting_steps(summary), Step(run.stage.next_step))
     return (Step(run.stage.next_step.format(release_id=run.release_id)),)
 
 

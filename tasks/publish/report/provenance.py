@@ -73,7 +73,7 @@ def name_key(decision: Decision, before: str) -> str:
 def describe_self_test(summary: Summary) -> tuple[str, ...]:
     """Return what the audit proved about itself, one sentence each; no figure of the table."""
     if summary.sites is not None:
-        return ("Every site tested its attacks on planted leaks before it judged the pool.",)
+        return ("Every site tested its attacks on planted leaks before it judged.",)
     found = summary.self_test
     if found is None:
         return ("The audit did not test itself.",)

@@ -19,6 +19,7 @@ from ppdm_core.gates.score_limits import compute_limit
 from ppdm_core.model.policy import Limit
 from ppdm_core.model.score import Score
 from ppdm_core.model.verdict import Finding, Outcome
+from tasks.publish.report.outcome import list_steps
 from tasks.publish.report.scores import Judgement
 from tasks.release_summary import Summary
 from tests.support.report_facts import make_summary, make_verdict
@@ -111,12 +112,16 @@ def make_outcome(summary: Summary) -> ReleaseOutcome:
 def test_panel_of_a_part_names_the_centre(outcome: Outcome, tone: str, words: str) -> None:
     """A part that leaves as masked sums ends like a dry run, and is none."""
     verdict = make_verdict((), Finding("record_linkage.rate", outcome, "It may find many."))
-    found = make_outcome(make_summary(Stage.DRY_RUN_PASSED, is_part=True, verdict=verdict))
+    found = make_outcome(make_summary(Stage.PART_JUDGED, is_part=True, verdict=verdict))
     assert (found.headline, found.tone) == ("PART OF A COMMON RELEASE", tone)
     assert words in format_sentence(found)
     steps = " ".join(list_next_steps(found))
     assert "Hand over nothing: the centre publishes." in steps and "dry-run" not in steps
+    assert ("To decide: ppdm decide" in steps) == (outcome == "REVIEW")
     assert "the part of this site in a common release" in found.summary.format_outcome_sentence()
+    printed = [each.command or each.text for each in list_steps(found.summary, ())]
+    assert "Hand over nothing" in printed[-1] and "dry-run" not in " ".join(printed)
+    assert any("ppdm decide" in each for each in printed) == (outcome == "REVIEW")
 
 
 def test_panel_of_a_published_part_hands_over_nothing() -> None:

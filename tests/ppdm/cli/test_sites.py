@@ -127,6 +127,23 @@ def test_join_test_rows_of_other_columns_refused(tmp_path: Path, shared: Path):
         sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), test)
 
 
+def test_join_intersection_of_the_same_columns_refused(tmp_path: Path, shared: Path):
+    file = write_file(tmp_path / "east")
+    given = "east", shared, "c" * 32, list_pins(OTHERS), None
+    with pytest.raises(BadInput, match="--intersection is for parties that hold other") as error:
+        sites.join_release(file, *given, intersects=True)
+    assert error.value.file == str(file) and error.value.remedy
+
+
+def test_errors_about_the_release_file_name_it(tmp_path: Path, shared: Path):
+    file = write_file(tmp_path / "east", scale="zscore")
+    with pytest.raises(BadInput, match="cannot scale by z-scores") as joined:
+        sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), None)
+    with pytest.raises(BadInput, match="cannot scale by z-scores") as prepared:
+        sites.prepare_centre(file, shared, list_pins({"east": "d" * 32, **OTHERS}))
+    assert joined.value.file == prepared.value.file == str(file)
+
+
 def test_run_without_joining_refused(tmp_path: Path, shared: Path):
     _, context = sites.read_centre_file(write_file(tmp_path / "east"))
     with pytest.raises(BadInput, match="takes no part in a common release of 'ward'"):

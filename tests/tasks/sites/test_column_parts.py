@@ -215,11 +215,6 @@ def test_alignment_bad_input_refused(tmp_path: Path, case: str):
         assert isinstance(ended[name], BadInput) and words in str(ended[name]), ended
 
 
-def test_intersection_of_three_parties_refused(tmp_path: Path):
-    ended = Columns(tmp_path, THREE, alignment="intersection").run_all(4)
-    assert all("is found by two parties; 3 take part" in str(ended[name]) for name in THREE)
-
-
 def test_infeasible_constraints_end_the_release_at_all_parties(tmp_path: Path):
     ended = Columns(tmp_path, TWO, method=make_method(b=0.0, p=1e-9)).run_all()
     assert "no coefficient can be pruned" in str(ended[CENTRE])
@@ -380,6 +375,10 @@ COEFFICIENTS: dict[str, tuple[dict[str, Any], str]] = {
     "two energies": ({"energy": encode_bytes(bytes(32))}, "energy of 'census' is not one number"),
     "half an energy": ({"energy": encode_bytes(bytes(8))}, "energy of 'census' is not one number"),
     "label of too few": ({"label": [0] * 39}, "'census' sent 39 labels of 40 persons"),
+    "label of an unknown class": ({"label": [2] * 40}, "'census' sent a class of the label"),
+    "label below all classes": ({"label": [-1] * 40}, "'census' sent a class of the label"),
+    "label of no machine number": ({"label": [2**40] * 40}, "'census' sent a class of the label"),
+    "no label": ({"label": []}, "A label was sent by no party"),
 }
 
 
@@ -392,7 +391,7 @@ def test_coefficients_that_do_not_fit_refused(
     change_sent(
         monkeypatch, "census", "coefficients", lambda to, sent: sent.model_copy(update=changes)
     )
-    ended = Columns(tmp_path, TWO).run_all()
+    ended = Columns(tmp_path, TWO, classes=2 if "label" in case else 0).run_all()
     assert isinstance(ended[CENTRE], BadInput) and words in str(ended[CENTRE]), ended
     assert not any(isinstance(each, JoinedRows) for each in ended.values())
 
@@ -405,5 +404,28 @@ def test_labels_of_two_parties_refused(tmp_path: Path, monkeypatch: pytest.Monke
             "coefficients",
             lambda to, sent: sent.model_copy(update={"label": [0] * 40}),
         )
-    ended = Columns(tmp_path, TWO).run_all()
-    assert "Several parties sent a label: 'census', 'health'" in str(ended[CENTRE])
+    ended = Columns(tmp_path, TWO, classes=2).run_all()
+    assert "A label was sent by 'census', 'health'" in str(ended[CENTRE])
+
+
+@pytest.mark.parametrize(
+    ("holders", "words"),
+    [
+        ((), "declares the label 'mood', and no party holds it"),
+        (("census", "health"), "Several parties hold a label: 'census', 'health'"),
+    ],
+)
+def test_label_without_one_holder_refused_before_any_attack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holders: tuple[str, ...], words: str
+):
+    for name in TWO:
+        has_label = {"has_label": name in holders}
+        change_sent(
+            monkeypatch,
+            name,
+            "bounds",
+            lambda to, sent, has_label=has_label: sent.model_copy(update=has_label),
+        )
+    ended = Columns(tmp_path, TWO, classes=2).run_all()
+    assert words in str(ended[CENTRE])
+    assert all(isinstance(ended[name], EndedByCentre) for name in TWO)

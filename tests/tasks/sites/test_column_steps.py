@@ -38,7 +38,7 @@ from tasks.sites.column_task import align_and_agree, judge_joined_rows, send_par
 from tasks.sites.exchange import Exchange, StillWaiting
 from tasks.sites.pool_review import store_pool_facts
 from tasks.sites.task import begin_part, end_part, enter_release
-from tasks.sites.terms import check_common_release, find_column_method
+from tasks.sites.terms import check_common_release, check_intersection, find_column_method
 from tests.support.contexts import create_home, write_unchecked
 from tests.support.small_release import BY, CONTENT, feature
 from warehouse.audit_results import find_verdict
@@ -58,7 +58,7 @@ from warehouse.tables import draws_table
 pytestmark = pytest.mark.slow
 COLUMNS = {"census": ("height", "weight", "pulse"), "health": ("iron", "sugar", "salt")}
 ORDER = [*COLUMNS["census"], *COLUMNS["health"]]
-N = 200
+N = 400  # enough to certify the limit on membership in the sums
 NOISE = 0.7  # scale; so much that a recipient with whole records finds few rows of so small a table
 
 
@@ -131,6 +131,7 @@ class ColumnRelease:
             content["sanitizer"]["noise_scale"] = self.noise
         content["limits"]["amplification.record"] = {"value": 1e9, **waive, **BY}
         content["limits"]["other_party.breach_rate"] = {"value": 0.1, **BY}
+        content["limits"]["related_party.inference_rate"] = {"value": 0.2, **BY}
         if not has_label:
             del content["limits"]["label.rate"], content["limits"]["knn_accuracy"]
         if name == CENTRE:
@@ -239,7 +240,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> ColumnRelease:
 @pytest.fixture(scope="module")
 def common(tmp_path_factory: pytest.TempPathFactory) -> ColumnRelease:
     """A release of the persons that two tables have in common."""
-    persons = {"census": range(170), "health": range(20, 260)}
+    persons = {"census": range(20 + N), "health": range(20, N + 60)}
     release = ColumnRelease(tmp_path_factory.mktemp("common") / "x", persons=persons)
     ended = release.run_all()
     assert ended.get(CENTRE) == Stage.PUBLISHED, (ended, release.waits)
@@ -272,10 +273,10 @@ def test_column_release_of_common_persons_draws_judges_and_charges_them_alone(
     release, persons = common, common.persons
     table = pq.read_table(release.published / "data.parquet").drop_columns("mood")
     Y = np.column_stack([column.to_numpy() for column in table.columns])
-    expected = np.zeros((260, Y.shape[1]))
+    expected = np.zeros((N + 60, Y.shape[1]))
     for name, own in persons.items():
         drawn, part = release.read_part(name)
-        assert sorted(drawn) == list(range(20, 170)), name
+        assert sorted(drawn) == list(range(20, 20 + N)), name
         expected[drawn] += part
         context = release.contexts[name]
         with context.open_store().transaction("tests") as db:
@@ -283,9 +284,9 @@ def test_column_release_of_common_persons_draws_judges_and_charges_them_alone(
             run = get_run(db, "ward-0001")
             query = f"select count(distinct record) from {draws_table(run)}"
             ((charged,),) = db.execute(query).fetchall()
-        assert (facts.released, facts.set_aside) == (150, len(own) - 150)
-        assert charged == 150
-    expected = expected[20:170]
+        assert (facts.released, facts.set_aside) == (N, len(own) - N)
+        assert charged == N
+    expected = expected[20 : 20 + N]
     assert np.allclose(Y[np.lexsort(Y.T)], expected[np.lexsort(expected.T)], atol=1e-9)
 
 
@@ -343,32 +344,31 @@ def test_column_release_sum_that_whole_records_find_refused(tmp_path: Path):
         persons, part = release.read_part(name)
         assert share_equal_rows(part, label[persons]).mean() < 0.1, name
     assert ended[CENTRE] == Stage.REFUSED
-    assert find_failures(release) == {"record_linkage.rate": "FAIL"}
+    assert find_failures(release)["record_linkage.rate"] == "FAIL"
     with release.contexts[CENTRE].open_store().transaction("tests") as db:
-        (score,) = read_facts(db, "ward-0001", AuditedFacts).report.scores
-    assert score.name == "record_linkage.rate" and score.value > 0.25
+        linkage, membership = read_facts(db, "ward-0001", AuditedFacts).report.scores
+    assert linkage.name == "record_linkage.rate" and linkage.value > 0.25
+    assert membership.name == "membership.true_positive_rate"
     assert not release.published.exists()
 
 
 def test_column_release_little_noise_that_whole_records_see_through_refused(tmp_path: Path):
     limit = {"amplification.record": {"value": 1e300, **BY}}
-    release = ColumnRelease(tmp_path / "x", noise=0.02, limits=limit)
+    few = dict.fromkeys(COLUMNS, range(200))
+    release = ColumnRelease(tmp_path / "x", noise=0.02, limits=limit, persons=few)
     ended = release.run_all()
     assert ended.get(CENTRE) == Stage.REFUSED, (ended, release.waits)
-    assert find_failures(release) == {"record_linkage.rate": "FAIL"}
+    assert find_failures(release)["record_linkage.rate"] == "FAIL"
 
 
-def test_centre_without_a_limit_on_whole_records_refused(tmp_path: Path):
-    release = ColumnRelease(tmp_path / "x")
-    context = release.contexts[CENTRE]
-    limits = {
-        name: limit
-        for name, limit in context.policy.limits.items()
-        if not name.startswith("record_linkage")
+def test_column_release_sum_that_shows_who_is_in_it_refused(tmp_path: Path):
+    """Without noise every record has a row of its own: it is there, or it is not."""
+    release = ColumnRelease(tmp_path / "x", noise=None)
+    assert release.run_all()[CENTRE] == Stage.REFUSED
+    assert find_failures(release) == {
+        "record_linkage.rate": "FAIL",
+        "membership.true_positive_rate": "FAIL",
     }
-    release.contexts[CENTRE] = replace(context, policy=replace(context.policy, limits=limits))
-    with pytest.raises(BadInput, match="No limit judges how many persons are found in the sums"):
-        release.enter(CENTRE)
 
 
 def test_column_release_no_party_publishes_its_part(published: ColumnRelease):
@@ -498,17 +498,33 @@ def test_party_with_other_columns_than_its_order_refused(
         check_common_release(changed, 2)
 
 
-def test_party_without_a_limit_on_the_other_party_refused(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("party", "attack", "what"),
+    [
+        ("census", "other_party", "what other parties learn of this party's columns"),
+        ("census", "related_party", "what parties with related columns learn"),
+        (CENTRE, "record_linkage", "how many persons complete records find in the sums"),
+        (CENTRE, "membership", "whom complete records show to be in the sums"),
+    ],
+)
+def test_party_or_centre_without_a_limit_that_it_needs_refused(
+    tmp_path: Path, party: str, attack: str, what: str
+):
     release = ColumnRelease(tmp_path / "x")
-    context = release.contexts["census"]
+    context = release.contexts[party]
     limits = {
-        name: limit
-        for name, limit in context.policy.limits.items()
-        if not name.startswith("other_party")
+        name: limit for name, limit in context.policy.limits.items() if not name.startswith(attack)
     }
-    release.contexts["census"] = replace(context, policy=replace(context.policy, limits=limits))
-    with pytest.raises(BadInput, match="No limit judges what the other parties learn"):
-        release.enter("census")
+    release.contexts[party] = replace(context, policy=replace(context.policy, limits=limits))
+    with pytest.raises(BadInput, match=f"No limit '{attack}.* judges {what}"):
+        release.enter(party)
+
+
+def test_intersection_of_three_parties_refused(tmp_path: Path):
+    release = ColumnRelease(tmp_path / "x")
+    check_intersection(release.contexts["census"], 2)
+    with pytest.raises(BadInput, match="is found by two parties; 3 take part"):
+        check_intersection(release.contexts["census"], 3)
 
 
 def test_release_of_one_party_alone_refused():

@@ -215,7 +215,10 @@ OTHER_TERMS = {
     "column missing": ("columns/1", None, "other columns than the release file: 'y'"),
     "column renamed": ("columns/1/name", "z", "other columns than the release file: 'y'"),
     "method": ("method", "dct_fuzzy", "another method than the release file"),
-    "parameters": ("parameters/bandwidth", "paper", "another parameters than the release file"),
+    "a parameter": ("parameters/bandwidth", "paper", r"another 'bandwidth' in \[sanitizer\]"),
+    "a parameter more": ("parameters/floor", 0.5, r"another 'floor' in \[sanitizer\]"),
+    "no parameters": ("parameters", "none", "another parameters than the release file"),
+    "a partition": ("partition", "columns", r"another use of 'others' in \[sanitizer\]"),
 }
 
 

@@ -48,6 +48,7 @@ PROMISED = {
     "guessable seed": "recomputed_noise",
     "pooled rows": "colluding_sites",
     "part of a sum": "other_party",
+    "related columns": "related_party",
 }
 PROMISED_SHARE = 0.85  # 17 of 20 trials
 
