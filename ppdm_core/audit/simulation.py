@@ -171,6 +171,7 @@ class AttackTrial:
             reference=truth.select(roles.reference) if len(roles.reference) else None,
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
             partner_rows=self.find_partner_rows(),
+            site_moments=None if draw.partners is None else draw.partners.moments,
             further=draw.others,
         )
 

@@ -47,6 +47,7 @@ PROMISED = {
     "hidden digits": "hidden_digits",
     "guessable seed": "recomputed_noise",
     "pooled rows": "colluding_sites",
+    "pooled moments": "pooled_moments",
     "part of a sum": "other_party",
 }
 PROMISED_SHARE = 0.85  # 17 of 20 trials
