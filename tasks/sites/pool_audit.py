@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from tasks.audit.self_test import SelfTestRun
 from tasks.context import ReleaseContext
 from tasks.judge.ledger_charge import compute_balance
 from tasks.sanitize.records import export_records, select_named
+from tasks.sites.density_errors import measure_density_errors
 from tasks.sites.exchange import Exchange
 from tasks.sites.fit import scale_for_fit
 from tasks.sites.model_error import measure_model_errors
@@ -75,6 +76,7 @@ def attack_pool(
     with AttackProcess(job) as process:
         self_test.check_attacks(process)
         report = run_attacks(job, choose_audits(policy), lambda share: None, process)
+    densities = measure_density_errors(context, inputs, found, job.seed)
     store.home.clear_work(release_id)
     checkpoint("pool attacked")
     # The policy was tried on bad releases of the same records when this site judged its own rows.
@@ -93,8 +95,8 @@ def attack_pool(
     )
     verdict = decide(gate_input, data_digest=found.digest, code_version=run.code_version)
     errors = measure_errors(exchange, context, pool)
-    reached = now().isoformat()
-    return PoolFacts(verdict, tuple(list_figures(report, policy)), tuple(errors), reached)
+    figures = tuple(list_figures(report, policy))
+    return PoolFacts(verdict, figures, tuple(errors), densities, now().isoformat())
 
 
 def extend_policy(policy: Policy, *, has_moments: bool) -> Policy:
@@ -139,11 +141,7 @@ def measure_set_aside(
 def select_partners(pool: ReleasedTable, own: ReleasedTable, inputs: AuditInputs) -> PartnerRows:
     """Return the rows of all other sites, in the units of the shadow draws."""
     is_other = ~find_own_rows(pool, own)
-    Y = pool.Y[is_other]
-    if inputs.sanitized.same_columns:
-        scaling = inputs.sanitized.scaling
-        Y = (Y - scaling.offset) / scaling.unit
-    return PartnerRows(Y, pool.label[is_other])
+    return PartnerRows(pool.scale(inputs.sanitized)[is_other], pool.label[is_other])
 
 
 def measure_errors(exchange: Exchange, context: ReleaseContext, pool: Pool) -> Sequence[float]:
@@ -174,6 +172,7 @@ def sign_verdict(
         "broken": sorted({each.check for each in verdict.failures}),
         "figures": [dict(each) for each in facts.figures],
         "errors": list(facts.errors),
+        "densities": [asdict(each) for each in facts.densities],
         "policy": verdict.policy_digest,
         "code": verdict.code_version,
     }

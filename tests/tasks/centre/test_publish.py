@@ -93,6 +93,9 @@ def make_verdict(session: Any, rows: SiteRows, pool: Pool, outcome: str) -> Site
         "broken": [] if outcome == "PASS" else ["record_linkage.rate"],
         "figures": [figure],
         "errors": [0.1, 0.05, 0.05],
+        "densities": [
+            {"category": each, "plug_in": 0.3, "held_out": 0.1, "mixture": 0.05} for each in CLASSES
+        ],
         "policy": "p",
         "code": "c",
     }
@@ -243,6 +246,25 @@ def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonR
         assert "in its own ledger" in shown and "ll releases so far" not in shown
     assert "ledger" not in verify(find_folder(published) / "0001").manifest
     assert not any(re.search(rf"\b{site}\b", public) for site in published.sites)
+
+
+def test_publish_pool_report_shows_errors_of_densities_and_classifiers(published: CommonRelease):
+    store = published.contexts[CENTRE].open_store()
+    page = render_report(build_view(read_report_facts(store, "ward-0001"), "steward"))
+    public = (find_folder(published) / "0001" / "report.html").read_text()
+    for name in CLASSES:
+        row = [name, "at most 0.3", "at least 0.1", "at least 0.05"]
+        assert (find_rows(page).count(row), find_rows(public).count(row)) == (4, 1)
+    assert (find_rows(page).count(["3", "at most 5.0%"]), "tested by all sites" in public) == (
+        4,
+        True,
+    )
+
+
+def find_rows(page: str) -> list[list[str]]:
+    """Return the cells of all rows of the tables of a report."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
 
 
 def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: CommonRelease):
