@@ -22,9 +22,11 @@ from ppdm.cli.replies.sites import MessageBody, PartyReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from ppdm_core.model.errors import BadInput, Undecided
+from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
+from tasks.sites.model_error import read_test_rows
 from tasks.sites.pool_review import find_open_pool
 from tasks.sites.terms import check_common_release
 from warehouse.home import Home
@@ -103,20 +105,27 @@ def join_release(
     others = [pair for pair in split_sites(sites) if pair != (name, own)]
     pins = check_pins([(CENTRE, centre), (name, own), *others])
     sanitizer = check_common_release(context, len(pins) - 1)
-    if test is not None and not test.is_file():
+    if test is not None:
+        check_test_rows(test, context, sanitizer)
+    test_file = "" if test is None else str(test.absolute())
+    shared = find_root(folder)
+    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
+    return store_party(context, member, own)
+
+
+def check_test_rows(test: Path, context: ReleaseContext, sanitizer: Sanitizer) -> None:
+    """Raise BadInput unless classifiers of the pool can be tested on these rows."""
+    if not test.is_file():
         raise BadInput(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
         )
-    if test is not None and not sanitizer.keeps_columns:
+    if not sanitizer.keeps_columns:
         raise BadInput(
             f"Rows by method '{context.method}' have other columns than the test rows, so that "
             "classifiers of them cannot be tested.",
             remedy="Leave out --test.",
         )
-    test_file = "" if test is None else str(test.absolute())
-    shared = find_root(folder)
-    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
-    return store_party(context, member, own)
+    read_test_rows(test, context)
 
 
 def find_root(folder: Path) -> str:

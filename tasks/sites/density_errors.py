@@ -63,9 +63,10 @@ def round_bound(value: float) -> float:
 def bound_mixture(X: Floats, rows: Floats, rule: BandwidthRule, widths: Floats) -> float:
     """Return a lower bound of the distance of the pool's density from that of the records.
 
-    Records and rows are in random order. A set is chosen where the pool is denser than the records, by three quarters of both. The bound
-    is the share of the other rows minus the share of the other records in it. Records attract rows
-    of the pool, so that it is smaller than with records of other persons.
+    Records and rows are in random order. A set is chosen where the pool is denser than the records,
+    by three quarters of both. The bound is the share of the other rows minus the share of the other
+    records in it. Records attract rows of the pool, so that it is smaller than with records of
+    other persons.
     """
     if min(len(X), len(rows)) < MIN_CLASS_ROWS:
         return 0.0  # too few to prove any distance

@@ -59,6 +59,7 @@ def attack_pool(
     store.home.clear_work(release_id)
     has_moments = context.make_sanitizer().common_fit == "moments"
     policy = extend_policy(context.policy, has_moments=has_moments)
+    errors = measure_errors(exchange, context, pool)  # before the attacks: they take minutes
     with context.open_run(release_id) as (db, run):
         facts = read_facts(db, release_id, SanitizedFacts)
         own_report = read_facts(db, release_id, AuditedFacts).report
@@ -94,7 +95,6 @@ def attack_pool(
         advice=context.make_sanitizer().advise(),
     )
     verdict = decide(gate_input, data_digest=found.digest, code_version=run.code_version)
-    errors = measure_errors(exchange, context, pool)
     figures = tuple(list_figures(report, policy))
     return PoolFacts(verdict, figures, tuple(errors), densities, now().isoformat())
 

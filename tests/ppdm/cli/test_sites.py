@@ -127,6 +127,19 @@ def test_join_test_rows_of_other_columns_refused(tmp_path: Path, shared: Path):
         sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), test)
 
 
+def test_join_test_rows_without_a_column_refused(tmp_path: Path, shared: Path):
+    """A file that cannot be used is refused here, and not hours later at the pool."""
+    file = write_file(tmp_path / "east")
+    content = tomlkit.parse(file.read_text())
+    content["sanitizer"] = {"method": "kde_resample"}
+    file.write_text(tomlkit.dumps(content))
+    test = tmp_path / "test.csv"
+    test.write_text("id,x\n")
+    with pytest.raises(BadInput, match=r"The test rows test\.csv have no column") as error:
+        sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), test)
+    assert error.value.file == str(test) and error.value.column
+
+
 def test_run_without_joining_refused(tmp_path: Path, shared: Path):
     _, context = sites.read_centre_file(write_file(tmp_path / "east"))
     with pytest.raises(BadInput, match="takes no part in a common release of 'ward'"):
