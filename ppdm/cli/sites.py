@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -17,7 +18,7 @@ from ppdm.cli.flow_runs import (
     preload_imports,
     write_defect_reports,
 )
-from ppdm.cli.release_files import read_release_file
+from ppdm.cli.release_files import name_file, read_release_file
 from ppdm.cli.replies.sites import MessageBody, PartyReply
 from ppdm.cli.result import CommandResult
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
@@ -26,6 +27,7 @@ from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
+from tasks.sites.exchange import read_party
 from tasks.sites.model_error import read_test_rows
 from tasks.sites.pool_review import find_open_pool
 from tasks.sites.terms import check_common_release
@@ -52,10 +54,8 @@ if TYPE_CHECKING:
 def read_centre_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     """Return the release file of the centre, whose source is not read."""
     file = load(path)
-    try:
+    with name_file(path):
         return file, build_checked_context(file)
-    except BadInput as error:
-        raise error.in_file(str(path), only_unnamed=True) from None
 
 
 def find_fingerprint(context: ReleaseContext) -> str:
@@ -83,10 +83,12 @@ def split_sites(given: Sequence[str]) -> list[tuple[str, str]]:
 def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandResult:
     """Store the sites of a common release and their fingerprints in the home of the centre."""
     _, context = read_centre_file(path)
-    check_common_release(context, len(sites))
+    with name_file(path):
+        check_common_release(context, len(sites))
     own = find_fingerprint(context)
     pins = check_pins([(CENTRE, own), *split_sites(sites)])
-    return store_party(context, Membership(CENTRE, context.dataset, find_root(folder), pins), own)
+    member = Membership(CENTRE, context.dataset, find_root(folder), pins)
+    return store_party(path, context, member, own)
 
 
 def join_release(
@@ -104,13 +106,14 @@ def join_release(
     own = find_fingerprint(context)
     others = [pair for pair in split_sites(sites) if pair != (name, own)]
     pins = check_pins([(CENTRE, centre), (name, own), *others])
-    sanitizer = check_common_release(context, len(pins) - 1)
+    with name_file(path):
+        sanitizer = check_common_release(context, len(pins) - 1)
     if test is not None:
         check_test_rows(test, context, sanitizer)
     test_file = "" if test is None else str(test.absolute())
     shared = find_root(folder)
     member = Membership(name, context.dataset, shared, pins, test_file, intersects)
-    return store_party(context, member, own)
+    return store_party(path, context, member, own)
 
 
 def check_test_rows(test: Path, context: ReleaseContext, sanitizer: Sanitizer) -> None:
@@ -133,14 +136,16 @@ def find_root(folder: Path) -> str:
     return str(check_new_root(folder))
 
 
-def store_party(context: ReleaseContext, member: Membership, fingerprint: str) -> CommandResult:
+def store_party(
+    path: Path, context: ReleaseContext, member: Membership, fingerprint: str
+) -> CommandResult:
     """Store how a home takes part, and say what comes next."""
     store_membership(Home(Path(context.home)), member)
     kind = "centre" if member.name == CENTRE else "site"
     lines = [
         *list_party(member, fingerprint),
         ("dataset", f"{context.dataset}, method {context.method}"),
-        ("next", f"ppdm {kind} run FILE, when all parties have joined"),
+        ("next", f"ppdm {kind} run {quote(str(path))}, when all parties have joined"),
     ]
     reply = PartyReply(**describe_party(member, fingerprint))
     return CommandResult(make_grid(lines), reply.as_payload())
@@ -171,6 +176,8 @@ def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
     file, context = read_centre_file(path) if is_centre else read_release_file(path)
     home = Path(context.home)
     Home(home).create()
+    with name_file(path):
+        read_party(context, is_centre=is_centre)
     load_author_key(home)
     stop_orphaned_server(home)
     start_step(Step.START)
@@ -183,7 +190,8 @@ def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
 
         run = centre if is_centre else site
         state: State[Any] = run(file, wait=wait, return_state=True)
-    return build_run_result(context, state)
+    with name_file(path):
+        return build_run_result(context, state)
 
 
 def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResult:
@@ -207,7 +215,7 @@ def show_status(path: Path, *, is_centre: bool) -> CommandResult:
     member = find_membership(home, context.dataset)
     if member is None:
         command = "centre init" if is_centre else "site join"
-        lines = [("fingerprint", fingerprint), ("next", f"ppdm {command} FILE --help")]
+        lines = [("fingerprint", fingerprint), ("next", f"ppdm {command} --help")]
         reply = PartyReply(dataset=context.dataset, fingerprint=fingerprint)
         return CommandResult(make_grid(lines), reply.as_payload())
     session = find_session(home, context.dataset)

@@ -93,7 +93,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     "a key twice": ([*list_pins(OTHERS), f"west={'a' * 32}"], "is that of another party"),
     "no equals": ([*list_pins(OTHERS), "west"], "NAME=FINGERPRINT"),
     "bad name": ([*list_pins(OTHERS), f"West={'e' * 32}"], "cannot be the name of a site"),
-    "named centre": ([*list_pins(OTHERS), f"centre={'e' * 32}"], "'centre' is given twice"),
+    "named centre": (
+        [*list_pins(OTHERS), f"centre={'e' * 32}"],
+        "No site can have the name 'centre'",
+    ),
     "bad fingerprint": ([*list_pins(OTHERS), "west=12"], "32 hexadecimal digits"),
 }
 
@@ -146,12 +149,57 @@ def test_run_without_joining_refused(tmp_path: Path, shared: Path):
         open_exchange(context, 0.0, is_centre=False)
 
 
+@pytest.mark.parametrize("is_centre", [False, True])
+def test_run_that_cannot_work_refused_before_servers_start(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, is_centre: bool
+):
+    monkeypatch.setattr(sites, "use_prefect_server", lambda *args, **more: pytest.fail("started"))
+    file = write_file(tmp_path / "east")
+    with pytest.raises(BadInput, match="takes no part") as error:
+        sites.run_party(file, 0.0, is_centre=is_centre)
+    assert error.value.file == str(file)
+    assert ("centre init" if is_centre else "site join") in str(error.value.remedy)
+
+
+def test_join_undeclared_bounds_refused_with_file_and_column(tmp_path: Path, shared: Path):
+    file = write_file(tmp_path / "east")
+    content: Any = tomlkit.parse(file.read_text())
+    content["columns"]["iron"] |= {"low": "from_data", "high": "from_data"}
+    file.write_text(tomlkit.dumps(content))
+    for act in (
+        lambda: sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), None),
+        lambda: sites.prepare_centre(file, shared, list_pins({"east": "d" * 32, **OTHERS})),
+    ):
+        with pytest.raises(BadInput, match="would come from the data of each site") as error:
+            act()
+        assert (error.value.file, error.value.column) == (str(file), "iron")
+
+
+def test_join_next_line_names_the_release_file(tmp_path: Path, shared: Path):
+    file = write_file(tmp_path / "the east")
+    joined = sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), None)
+    assert f"ppdm site run '{file}'" in " ".join(joined.text.split()).replace("' ", "'")
+
+
+@pytest.mark.parametrize(("name", "command"), [("centre", "centre"), ("north", "site")])
+def test_join_bad_fingerprint_names_the_command_of_that_party(
+    tmp_path: Path, shared: Path, name: str, command: str
+):
+    file = write_file(tmp_path / "east")
+    pins = {"centre": "c" * 32, **OTHERS} | {name: "12"}
+    centre = pins.pop("centre")
+    with pytest.raises(BadInput, match=f"The fingerprint of '{name}'") as error:
+        sites.join_release(file, "east", shared, centre, list_pins(pins), None)
+    assert f"ppdm {command} status FILE" in str(error.value.remedy)
+
+
 def test_run_as_the_wrong_party_refused(tmp_path: Path, shared: Path):
     file = write_file(tmp_path / "east")
     sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), None)
     _, context = sites.read_centre_file(file)
-    with pytest.raises(BadInput, match="takes part as 'east'"):
+    with pytest.raises(BadInput, match="takes part as 'east'") as error:
         open_exchange(context, 0.0, is_centre=True)
+    assert error.value.remedy == "Use ppdm site run FILE."
 
 
 def test_run_waits_and_says_for_what(tmp_path: Path, shared: Path):
