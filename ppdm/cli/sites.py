@@ -7,8 +7,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
-
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile, load
 from ppdm.cli.console import make_grid, make_text
@@ -19,8 +17,9 @@ from ppdm.cli.flow_runs import (
     write_defect_reports,
 )
 from ppdm.cli.release_files import name_file, read_release_file
-from ppdm.cli.replies.sites import MessageBody, PartyReply
+from ppdm.cli.replies.sites import PartyReply
 from ppdm.cli.result import CommandResult
+from ppdm.cli.show import show_release
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from ppdm_core.model.errors import BadInput, Undecided
 from ppdm_core.sanitizers import Sanitizer
@@ -29,21 +28,14 @@ from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
 from tasks.sites.exchange import read_party
 from tasks.sites.model_error import read_test_rows
-from tasks.sites.pool_review import find_open_pool
 from tasks.sites.terms import check_common_release
 from warehouse.home import Home
 from warehouse.messages.membership import (
-    RELEASE_FILE,
     Membership,
     check_pins,
-    exchange_folder,
-    find_ended,
-    find_membership,
-    find_session,
     store_membership,
 )
-from warehouse.messages.roll import CENTRE, ROLL_NAME, parse_roll
-from warehouse.messages.session import list_headers
+from warehouse.messages.roll import CENTRE
 from warehouse.messages.shared_folder import check_new_root
 from warehouse.stages import Stage
 
@@ -191,10 +183,12 @@ def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
         run = centre if is_centre else site
         state: State[Any] = run(file, wait=wait, return_state=True)
     with name_file(path):
-        return build_run_result(context, state)
+        return build_run_result(context, state, is_centre=is_centre)
 
 
-def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResult:
+def build_run_result(
+    context: ReleaseContext, state: State[Any], *, is_centre: bool
+) -> CommandResult:
     """Return how the common release ended for this party; raise the error that ended it."""
     outcome = state.result(raise_on_failure=False)
     if outcome not in (Stage.PUBLISHED, Stage.AWAITING_REVIEW):
@@ -204,69 +198,7 @@ def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResul
     if outcome == Stage.AWAITING_REVIEW:
         error = Undecided(message, remedy="Then run the same command again.")
         return CommandResult(make_text(message), reply, exit_code=error.exit_code, error=error)
+    if is_centre:
+        published = show_release(f"{context.dataset}/latest", Path(context.home))
+        return CommandResult(published.view, reply)
     return CommandResult(make_text(message), reply)
-
-
-def show_status(path: Path, *, is_centre: bool) -> CommandResult:
-    """Return the fingerprint of this home, the pinned ones, and the messages of the session."""
-    _, context = read_centre_file(path) if is_centre else read_release_file(path)
-    fingerprint = find_fingerprint(context)
-    home = Home(Path(context.home))
-    member = find_membership(home, context.dataset)
-    if member is None:
-        command = "centre init" if is_centre else "site join"
-        lines = [("fingerprint", fingerprint), ("next", f"ppdm {command} --help")]
-        reply = PartyReply(dataset=context.dataset, fingerprint=fingerprint)
-        return CommandResult(make_grid(lines), reply.as_payload())
-    session = find_session(home, context.dataset)
-    folder = exchange_folder(home, context.dataset) / session
-    headers = list_headers(folder)
-    roll = parse_roll((folder / ROLL_NAME).read_bytes()) if (folder / ROLL_NAME).exists() else None
-    last = find_ended(home, context.dataset, f"{int(session) - 1:04d}")
-    reply = PartyReply(
-        **describe_party(member, fingerprint),
-        session=session,
-        roll=roll.digest if roll else None,
-        messages=[
-            MessageBody(
-                kind=each.kind, sender=each.sender, receiver=each.receiver, number=each.number
-            )
-            for each in headers
-        ],
-        last_outcome=last["outcome"] if last else None,
-        in_review=find_pool_in_review(context, folder),
-    )
-    lines = [*list_party(member, fingerprint), *list_session(reply)]
-    return CommandResult(render_status(lines, reply.messages or ()), reply.as_payload())
-
-
-def find_pool_in_review(context: ReleaseContext, folder: Path) -> str | None:
-    """Return the release of this site if the pool with it waits for reviewers of this site."""
-    path = folder / RELEASE_FILE
-    if not path.exists():
-        return None
-    release_id = path.read_text()
-    with context.open_store().transaction("status") as db:
-        return release_id if find_open_pool(db, release_id) else None
-
-
-def list_session(reply: PartyReply) -> list[tuple[str, str]]:
-    """Return the state of the release that is under way, as lines."""
-    lines = [
-        ("release", f"{reply.session}, {'roll signed' if reply.roll else 'no roll yet'}"),
-        ("last release", reply.last_outcome or "none"),
-    ]
-    if reply.in_review:
-        command = f"ppdm decide {reply.in_review} --approve --note WHY (or --reject)"
-        lines.append(("to decide", f"the pool of all sites: {command}"))
-    return lines
-
-
-def render_status(
-    lines: Sequence[tuple[str, str]], messages: Sequence[MessageBody]
-) -> RenderableType:
-    """Return the state of a party as lines, and its messages as a grid."""
-    rows = [(each.kind, each.sender, each.receiver, str(each.number)) for each in messages]
-    if not rows:
-        return Group(make_grid(lines), make_text("No message of this release yet."))
-    return Group(make_grid(lines), make_grid(rows, ("message", "from", "to", "number")))

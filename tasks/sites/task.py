@@ -13,7 +13,7 @@ from ppdm_core.model.rows import Rows
 from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, reject_bad_input
-from tasks.progress import Step, log_progress, start_step
+from tasks.progress import Step, log_heading, log_progress, start_step
 from tasks.redaction import redact_errors
 from tasks.sanitize.fitting import choose_records
 from tasks.sanitize.inputs import read_inputs
@@ -157,6 +157,7 @@ def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> 
         with context.open_store().transaction(release_id) as db:
             facts = find_facts(db, release_id, PoolFacts)
         if facts is None:
+            log_heading("attack the pool of all sites")
             facts = attack_pool(context, release_id, exchange, sent, pool)
             store_pool_facts(context, release_id, facts)
         return sign_verdict(exchange, facts, sent, collect_approvals(context, release_id, facts))

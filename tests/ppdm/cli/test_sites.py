@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tomlkit
 
-from ppdm.cli import sites
+from ppdm.cli import site_status, sites
 from ppdm_core.model.errors import BadInput, MachineTrouble
 from tasks.sites.exchange import StillWaiting, open_exchange
 from tests.support.contexts import create_home
@@ -45,10 +45,10 @@ def list_pins(names: dict[str, str]) -> list[str]:
 
 def test_status_before_joining_prints_the_fingerprint(tmp_path: Path, shared: Path):
     file = write_file(tmp_path / "east")
-    found = sites.show_status(file, is_centre=False)
+    found = site_status.show_status(file, is_centre=False)
     assert len(found.payload["fingerprint"]) == 32
     assert found.payload["fingerprint"] in found.text and "ppdm site join" in found.text
-    again = sites.show_status(file, is_centre=False)
+    again = site_status.show_status(file, is_centre=False)
     assert again.payload["fingerprint"] == found.payload["fingerprint"]
 
 
@@ -57,7 +57,7 @@ def test_join_pins_all_parties_and_status_shows_them(tmp_path: Path, shared: Pat
     joined = sites.join_release(file, "east", shared, "c" * 32, list_pins(OTHERS), None)
     own = joined.payload["fingerprint"]
     assert joined.payload["sites"] == {"east": own, **OTHERS}
-    found = sites.show_status(file, is_centre=False)
+    found = site_status.show_status(file, is_centre=False)
     assert found.payload["party"] == "east" and found.payload["session"] == "0001"
     assert found.payload["messages"] == [] and found.payload["roll"] is None
     assert "No message of this release yet." in found.text
@@ -66,7 +66,7 @@ def test_join_pins_all_parties_and_status_shows_them(tmp_path: Path, shared: Pat
 def test_join_accepts_its_own_pin_among_the_sites(tmp_path: Path, shared: Path):
     """One list of sites can be sent to all of them."""
     file = write_file(tmp_path / "east")
-    own = sites.show_status(file, is_centre=False).payload["fingerprint"]
+    own = site_status.show_status(file, is_centre=False).payload["fingerprint"]
     pins = list_pins({"east": own, **OTHERS})
     joined = sites.join_release(file, "east", shared, "c" * 32, pins, None)
     assert joined.payload["sites"] == {"east": own, **OTHERS}
@@ -84,7 +84,7 @@ def test_init_centre_needs_no_table(tmp_path: Path, shared: Path):
     pins = list_pins({"east": "d" * 32, **OTHERS})
     found = sites.prepare_centre(file, shared, pins)
     assert found.payload["party"] == "centre" and len(found.payload["sites"]) == 3
-    assert sites.show_status(file, is_centre=True).payload["party"] == "centre"
+    assert site_status.show_status(file, is_centre=True).payload["party"] == "centre"
 
 
 BAD: dict[str, tuple[list[str], str]] = {

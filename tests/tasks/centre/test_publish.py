@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prefect.states import Completed
 
+from ppdm.cli.sites import build_run_result
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import sign
 from ppdm_core.model.release import PublicParameters
@@ -265,6 +267,17 @@ def find_rows(page: str) -> list[list[str]]:
     """Return the cells of all rows of the tables of a report."""
     rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
     return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
+
+
+def test_run_result_of_the_centre_says_where_the_pool_is(published: CommonRelease):
+    context, state = (
+        published.contexts[CENTRE],
+        Completed(data=str(Stage.PUBLISHED), message="Done."),
+    )
+    centre = build_run_result(context, state, is_centre=True)
+    assert "PUBLISHED  ward-0001" in centre.text and "To check it: ppdm verify" in centre.text
+    assert centre.payload["outcome"] == "published"
+    assert build_run_result(context, state, is_centre=False).text == "Done."
 
 
 def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: CommonRelease):
