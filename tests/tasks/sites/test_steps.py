@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import fit_basis
+from tasks import progress
 from tasks.context import ReleaseContext
 from tasks.sites import task as site_task
 from tasks.sites.exchange import StillWaiting
@@ -25,10 +27,10 @@ from tasks.sites.task import end_part
 from tests.support.common_release import CommonRelease, make_people, write_people
 from tests.support.contexts import open_run, read_noise
 from tests.support.tables import read_cells
-from warehouse.messages.payloads import End, Selection
+from warehouse.messages.payloads import End, Pool, Selection, SiteRows
 from warehouse.messages.roll import CENTRE
 from warehouse.sanitized_tables import read_candidate
-from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.stage_facts import PoolFacts, SanitizedFacts, read_facts
 from warehouse.tables import validated_table
 
 
@@ -242,3 +244,23 @@ def test_end_part_of_a_site_that_sent_no_rows_says_why(tmp_path: Path):
     with pytest.raises(Refused, match="too many are found"):
         end_part.fn(exchange, refusal)
     assert exchange.end is not None and exchange.end.outcome == "refused"
+
+
+def test_judge_pool_progress_says_that_the_pool_is_attacked(monkeypatch: pytest.MonkeyPatch):
+    """The steps of an audit come a second time."""
+    events: list[progress.ProgressEvent] = []
+
+    def attack(*_: Any) -> PoolFacts:
+        assert events[-1].is_heading and "the pool" in events[-1].text
+        raise Refused("The attacks end here.")
+
+    monkeypatch.setattr(progress, "LISTENERS", [events.append])
+    monkeypatch.setattr(site_task, "build_rows", lambda *_: SiteRows(outcome="PASS"))
+    monkeypatch.setattr(site_task, "find_facts", lambda *_: None)
+    monkeypatch.setattr(site_task, "attack_pool", attack)
+    store = SimpleNamespace(transaction=lambda _: nullcontext())
+    context: Any = SimpleNamespace(open_store=lambda: store)
+    session = SimpleNamespace(send=lambda receiver, kind, make: make())
+    exchange: Any = SimpleNamespace(receive=lambda *_: Pool(data=""), session=session)
+    with pytest.raises(Refused, match="attacks end here"):
+        site_task.judge_pool.fn(context, "ward-0001", exchange)
