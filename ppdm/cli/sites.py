@@ -7,6 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
+
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile, load
 from ppdm.cli.console import make_grid, make_text
@@ -200,5 +202,5 @@ def build_run_result(
         return CommandResult(make_text(message), reply, exit_code=error.exit_code, error=error)
     if is_centre:
         published = show_release(f"{context.dataset}/latest", Path(context.home))
-        return CommandResult(published.view, reply)
+        return CommandResult(Group(published.view, make_text(message)), reply)
     return CommandResult(make_text(message), reply)

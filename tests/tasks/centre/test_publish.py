@@ -277,6 +277,7 @@ def test_run_result_of_the_centre_says_where_the_pool_is(published: CommonReleas
     centre = build_run_result(context, state, is_centre=True)
     assert "PUBLISHED  ward-0001" in centre.text and "To check it: ppdm verify" in centre.text
     assert centre.payload["outcome"] == "published"
+    assert centre.text.splitlines()[-1] == "Done."  # which the examples print of each party
     assert build_run_result(context, state, is_centre=False).text == "Done."
 
 
