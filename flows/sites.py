@@ -31,6 +31,7 @@ from tasks.sanitize.task import draw_candidate
 from tasks.signing_key import load_author_key
 from tasks.sites.column_task import align_and_agree, judge_joined_rows, send_part
 from tasks.sites.exchange import Exchange
+from tasks.sites.rows import SENT_STAGES
 from tasks.sites.task import (
     agree_on_fit,
     begin_part,
@@ -88,6 +89,9 @@ def release_part(context: ReleaseContext, exchange: Exchange) -> tuple[Stage, st
     if stage == Stage.AWAITING_REVIEW:
         return stage, message
     send_rows(context, release_id, exchange)
+    if stage not in SENT_STAGES:
+        remedy = f"See every reason: ppdm show {release_id} --all"
+        end_part(exchange, Refused(message, remedy=remedy))
     judge_pool(context, release_id, exchange)
     end_part(exchange)
     return Stage.PUBLISHED, PUBLISHED

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ppdm.table_files import CSV_ENDINGS, find_delimiter
-from ppdm_core.model.arrays import Bools, Ints
+from ppdm_core.model.arrays import Bools, Floats, Ints
 
 LINES = "line ends"  # of the file, as doubts name them
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -32,7 +32,7 @@ def find_varied_columns(path: Path, names: Sequence[str], rows: int) -> tuple[st
     ``names`` are those of its columns, in order. Lines of several kinds count as one more column;
     a file in another format has none.
     """
-    if not path.name.lower().endswith(CSV_ENDINGS):
+    if not rows or not path.name.lower().endswith(CSV_ENDINGS):
         return ()
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         content = file.read()
@@ -175,6 +175,8 @@ def is_varied_exponent(numbers: Any) -> bool:
     if not is_both(has_exponent):
         return False
     size = np.abs(np.array(numbers.to_pylist(), dtype=np.float64))
+    if is_shorter_form(numbers, size, has_exponent):
+        return False
     large, other = size >= 1, size > 0
     inside = [
         (size[has_exponent & large], size[~has_exponent & large], 1),
@@ -184,6 +186,20 @@ def is_varied_exponent(numbers: Any) -> bool:
         len(ours) and len(theirs) and (sign * ours).min() <= (sign * theirs).max()
         for ours, theirs, sign in inside
     )
+
+
+def is_shorter_form(numbers: Any, size: Floats, has_exponent: Bools) -> bool:
+    """Return whether exponents are just where they make numbers shorter, as R writes them."""
+    import pyarrow.compute as pc
+
+    digits = pc.replace_substring_regex(numbers, r"[eE].*$|[^0-9eE]", "")
+    digits = pc.replace_substring_regex(digits, r"^0+|0+$", "")
+    count = np.maximum(pc.utf8_length(digits).to_numpy(), 1)
+    power = np.floor(np.log10(np.where(size > 0, size, 1.0)) + 1e-12)
+    point = count > np.maximum(power, 0) + 1
+    plain = np.where(power < 0, 1 - power + count, np.maximum(power + 1, count + point))
+    with_exponent = count + (count > 1) + np.where(np.abs(power) < 100, 4, 5)
+    return bool((has_exponent == (with_exponent < plain)).all())
 
 
 def is_varied_date(cells: Any) -> bool:

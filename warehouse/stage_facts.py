@@ -114,6 +114,16 @@ class AuditedFacts(Facts):
 
 
 @dataclass(frozen=True)
+class DensityErrors:
+    """How far densities of one class are from the true one, from 0 to 1, as a site rounded it."""
+
+    category: str
+    plug_in: float  # of the site's density, if the class were normal
+    held_out: float  # of the site's density, a lower bound
+    mixture: float  # of the density of the pool, a lower bound
+
+
+@dataclass(frozen=True)
 class SiteFacts:
     """What one site of a common release sent, and its signed verdict on the pool."""
 
@@ -124,6 +134,7 @@ class SiteFacts:
     approvals: int  # by its reviewers, of a REVIEW
     broken: tuple[str, ...]  # checks that did not pass
     errors: tuple[float, ...]  # of classifiers on its test rows, by the number of sites
+    densities: tuple[DensityErrors, ...]  # one for each class; none if no rows were resampled
     statement: Mapping[str, Any]  # as it signed it
     public: str
     ed25519: str
@@ -153,6 +164,7 @@ class PoolFacts(Facts):
     verdict: Verdict
     figures: tuple[Mapping[str, Any], ...]  # rounded scores
     errors: tuple[float, ...]  # of the centre's classifiers on the test rows of the site
+    densities: tuple[DensityErrors, ...]  # one for each class; none if no rows were resampled
     reached: str  # when, in ISO format
 
 

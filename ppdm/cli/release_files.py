@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
 
@@ -13,16 +15,23 @@ from tasks.context import ReleaseContext
 from warehouse.buckets import is_url
 
 
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """Name the release file in bad input that names no file."""
+    try:
+        yield
+    except BadInput as error:
+        raise error.in_file(str(path), only_unnamed=True) from None
+
+
 def read_release_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     """Return a release file and its context after all checks that need no data.
 
     Nothing is written. Every error names the file.
     """
     file = load(path)
-    try:
+    with name_file(path):
         context = build_checked_context(file)
-    except BadInput as error:
-        raise error.in_file(str(path), only_unnamed=True) from None
     source = context.source.path
     if source and not has_magic(source) and not is_url(source) and not Path(source).exists():
         is_example = Path(source).name in TABLES

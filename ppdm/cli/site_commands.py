@@ -121,7 +121,7 @@ def show_role(role: Role, file: Path, json: bool) -> None:
     """Print the state of a party."""
 
     def run() -> CommandResult:
-        from ppdm.cli.sites import show_status
+        from ppdm.cli.site_status import show_status
 
         return show_status(file, is_centre=role == "centre")
 

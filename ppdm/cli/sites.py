@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 
 from flows.config.context import build_checked_context
 from flows.config.release_file import ReleaseFile, load
@@ -18,29 +18,26 @@ from ppdm.cli.flow_runs import (
     preload_imports,
     write_defect_reports,
 )
-from ppdm.cli.release_files import read_release_file
-from ppdm.cli.replies.sites import MessageBody, PartyReply
+from ppdm.cli.release_files import name_file, read_release_file
+from ppdm.cli.replies.sites import PartyReply
 from ppdm.cli.result import CommandResult
+from ppdm.cli.show import show_release
 from ppdm.services.prefect_server import stop_orphaned_server, use_prefect_server
 from ppdm_core.model.errors import BadInput, Undecided
+from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.progress import Step, log_progress, start_step
 from tasks.signing_key import load_author_key
-from tasks.sites.pool_review import find_open_pool
+from tasks.sites.exchange import read_party
+from tasks.sites.model_error import read_test_rows
 from tasks.sites.terms import check_common_release, check_intersection
 from warehouse.home import Home
 from warehouse.messages.membership import (
-    RELEASE_FILE,
     Membership,
     check_pins,
-    exchange_folder,
-    find_ended,
-    find_membership,
-    find_session,
     store_membership,
 )
-from warehouse.messages.roll import CENTRE, ROLL_NAME, parse_roll
-from warehouse.messages.session import list_headers
+from warehouse.messages.roll import CENTRE
 from warehouse.messages.shared_folder import check_new_root
 from warehouse.stages import Stage
 
@@ -53,15 +50,6 @@ def read_centre_file(path: Path) -> tuple[ReleaseFile, ReleaseContext]:
     file = load(path)
     with name_file(path):
         return file, build_checked_context(file)
-
-
-@contextmanager
-def name_file(path: Path) -> Iterator[None]:
-    """Name the release file in errors about it that name no file."""
-    try:
-        yield
-    except BadInput as error:
-        raise error.in_file(str(path), only_unnamed=True) from None
 
 
 def find_fingerprint(context: ReleaseContext) -> str:
@@ -93,7 +81,8 @@ def prepare_centre(path: Path, folder: Path, sites: Sequence[str]) -> CommandRes
         check_common_release(context, len(sites), is_centre=True)
     own = find_fingerprint(context)
     pins = check_pins([(CENTRE, own), *split_sites(sites)])
-    return store_party(context, Membership(CENTRE, context.dataset, find_root(folder), pins), own)
+    member = Membership(CENTRE, context.dataset, find_root(folder), pins)
+    return store_party(path, context, member, own)
 
 
 def join_release(
@@ -115,20 +104,27 @@ def join_release(
         sanitizer = check_common_release(context, len(pins) - 1)
         if intersects:
             check_intersection(context, len(pins) - 1)
-    if test is not None and not test.is_file():
+    if test is not None:
+        check_test_rows(test, context, sanitizer)
+    test_file = "" if test is None else str(test.absolute())
+    shared = find_root(folder)
+    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
+    return store_party(path, context, member, own)
+
+
+def check_test_rows(test: Path, context: ReleaseContext, sanitizer: Sanitizer) -> None:
+    """Raise BadInput unless classifiers of the pool can be tested on these rows."""
+    if not test.is_file():
         raise BadInput(
             f"The test rows {test} do not exist.", file=str(test), remedy="Check the path."
         )
-    if test is not None and not sanitizer.keeps_columns:
+    if not sanitizer.keeps_columns:
         raise BadInput(
             f"Rows by method '{context.method}' have other columns than the test rows, so that "
             "classifiers of them cannot be tested.",
             remedy="Leave out --test.",
         )
-    test_file = "" if test is None else str(test.absolute())
-    shared = find_root(folder)
-    member = Membership(name, context.dataset, shared, pins, test_file, intersects)
-    return store_party(context, member, own)
+    read_test_rows(test, context)
 
 
 def find_root(folder: Path) -> str:
@@ -136,14 +132,16 @@ def find_root(folder: Path) -> str:
     return str(check_new_root(folder))
 
 
-def store_party(context: ReleaseContext, member: Membership, fingerprint: str) -> CommandResult:
+def store_party(
+    path: Path, context: ReleaseContext, member: Membership, fingerprint: str
+) -> CommandResult:
     """Store how a home takes part, and say what comes next."""
     store_membership(Home(Path(context.home)), member)
     kind = "centre" if member.name == CENTRE else "site"
     lines = [
         *list_party(member, fingerprint),
         ("dataset", f"{context.dataset}, method {context.method}"),
-        ("next", f"ppdm {kind} run FILE, when all parties have joined"),
+        ("next", f"ppdm {kind} run {quote(str(path))}, when all parties have joined"),
     ]
     reply = PartyReply(**describe_party(member, fingerprint))
     return CommandResult(make_grid(lines), reply.as_payload())
@@ -174,6 +172,8 @@ def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
     file, context = read_centre_file(path) if is_centre else read_release_file(path)
     home = Path(context.home)
     Home(home).create()
+    with name_file(path):
+        read_party(context, is_centre=is_centre)
     load_author_key(home)
     stop_orphaned_server(home)
     start_step(Step.START)
@@ -186,10 +186,13 @@ def run_party(path: Path, wait: float, *, is_centre: bool) -> CommandResult:
 
         run = centre if is_centre else site
         state: State[Any] = run(file, wait=wait, return_state=True)
-    return build_run_result(context, state)
+    with name_file(path):
+        return build_run_result(context, state, is_centre=is_centre)
 
 
-def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResult:
+def build_run_result(
+    context: ReleaseContext, state: State[Any], *, is_centre: bool
+) -> CommandResult:
     """Return how the common release ended for this party; raise the error that ended it."""
     outcome = state.result(raise_on_failure=False)
     if outcome not in (Stage.PUBLISHED, Stage.AWAITING_REVIEW):
@@ -199,69 +202,7 @@ def build_run_result(context: ReleaseContext, state: State[Any]) -> CommandResul
     if outcome == Stage.AWAITING_REVIEW:
         error = Undecided(message, remedy="Then run the same command again.")
         return CommandResult(make_text(message), reply, exit_code=error.exit_code, error=error)
+    if is_centre:
+        published = show_release(f"{context.dataset}/latest", Path(context.home))
+        return CommandResult(Group(published.view, make_text(message)), reply)
     return CommandResult(make_text(message), reply)
-
-
-def show_status(path: Path, *, is_centre: bool) -> CommandResult:
-    """Return the fingerprint of this home, the pinned ones, and the messages of the session."""
-    _, context = read_centre_file(path) if is_centre else read_release_file(path)
-    fingerprint = find_fingerprint(context)
-    home = Home(Path(context.home))
-    member = find_membership(home, context.dataset)
-    if member is None:
-        command = "centre init" if is_centre else "site join"
-        lines = [("fingerprint", fingerprint), ("next", f"ppdm {command} FILE --help")]
-        reply = PartyReply(dataset=context.dataset, fingerprint=fingerprint)
-        return CommandResult(make_grid(lines), reply.as_payload())
-    session = find_session(home, context.dataset)
-    folder = exchange_folder(home, context.dataset) / session
-    headers = list_headers(folder)
-    roll = parse_roll((folder / ROLL_NAME).read_bytes()) if (folder / ROLL_NAME).exists() else None
-    last = find_ended(home, context.dataset, f"{int(session) - 1:04d}")
-    reply = PartyReply(
-        **describe_party(member, fingerprint),
-        session=session,
-        roll=roll.digest if roll else None,
-        messages=[
-            MessageBody(
-                kind=each.kind, sender=each.sender, receiver=each.receiver, number=each.number
-            )
-            for each in headers
-        ],
-        last_outcome=last["outcome"] if last else None,
-        in_review=find_pool_in_review(context, folder),
-    )
-    lines = [*list_party(member, fingerprint), *list_session(reply)]
-    return CommandResult(render_status(lines, reply.messages or ()), reply.as_payload())
-
-
-def find_pool_in_review(context: ReleaseContext, folder: Path) -> str | None:
-    """Return the release of this site if the pool with it waits for reviewers of this site."""
-    path = folder / RELEASE_FILE
-    if not path.exists():
-        return None
-    release_id = path.read_text()
-    with context.open_store().transaction("status") as db:
-        return release_id if find_open_pool(db, release_id) else None
-
-
-def list_session(reply: PartyReply) -> list[tuple[str, str]]:
-    """Return the state of the release that is under way, as lines."""
-    lines = [
-        ("release", f"{reply.session}, {'roll signed' if reply.roll else 'no roll yet'}"),
-        ("last release", reply.last_outcome or "none"),
-    ]
-    if reply.in_review:
-        command = f"ppdm decide {reply.in_review} --approve --note WHY (or --reject)"
-        lines.append(("to decide", f"the common release: {command}"))
-    return lines
-
-
-def render_status(
-    lines: Sequence[tuple[str, str]], messages: Sequence[MessageBody]
-) -> RenderableType:
-    """Return the state of a party as lines, and its messages as a grid."""
-    rows = [(each.kind, each.sender, each.receiver, str(each.number)) for each in messages]
-    if not rows:
-        return Group(make_grid(lines), make_text("No message of this release yet."))
-    return Group(make_grid(lines), make_grid(rows, ("message", "from", "to", "number")))

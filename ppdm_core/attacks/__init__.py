@@ -20,6 +20,7 @@ from ppdm_core.attacks.low_bits import LowBits
 from ppdm_core.attacks.membership import Membership
 from ppdm_core.attacks.norm_bounds import NormBounds
 from ppdm_core.attacks.other_party import OtherParty
+from ppdm_core.attacks.pooled_moments import PooledMoments
 from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.attacks.related_party import RelatedParty
 from ppdm_core.attacks.release_averaging import ReleaseAveraging
@@ -42,6 +43,7 @@ ATTACKS: dict[str, Attack] = {
     "trilateration": Trilateration(),
     "column_order": ColumnOrder(),
     "other_party": OtherParty(),
+    "pooled_moments": PooledMoments(),
     "release_averaging": ReleaseAveraging(),
     "norm_bounds": NormBounds(),
     "source_record": SourceRecord(),

@@ -30,7 +30,7 @@ class Attack(ABC):
     in_every_audit: ClassVar[bool] = False  # other attacks build on it, so it always runs
     runs_half_known: ClassVar[bool] = False  # also tried by an attacker who knows half of all rows
     searches_all_rows: ClassVar[bool] = False  # also those of a large release, block by block
-    limited_as: ClassVar[str | None] = None  # in a pool: judged by the limits on this attack
+    limited_as: ClassVar[tuple[str, ...]] = ()  # in a pool: the first that has limits lends them
     file_story: ClassVar[str] = ""  # the story where two files are compared, if it differs
 
     @abstractmethod

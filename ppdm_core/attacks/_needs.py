@@ -81,6 +81,10 @@ _NEEDS: dict[str, Need] = {
         lambda view: view.related is not None,
         "related columns of the same persons at another party of a common release (ppdm site)",
     ),
+    "site_moments": Need(
+        lambda view: view.site_moments is not None,
+        "moments that several sites exchanged for a common basis (ppdm site)",
+    ),
     "leaked_map": Need(lambda view: view.leaked_map is not None, "a key that could leak"),
     "reconstructions": Need(
         _has_original_columns, "the original columns or a reconstruction of them"

@@ -8,7 +8,7 @@ from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.decompositions import decompose_symmetric
 
 _MIN_VARIANCE_SHARE = 1e-10  # of a feature's variance: smaller errors count as this
-_SHRINKAGES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-15)
+_LEAST = 1e-15  # mean square of errors along a direction
 _FOLDS = 5
 
 
@@ -21,14 +21,16 @@ def weigh_directions(residuals: Floats, variance: Floats) -> Floats:
     """Return the map that makes errors independent; (q, q).
 
     A direction in which the errors vanish gets a large weight: noise that spares a direction does
-    not hide it. The correlation of the errors is shrunk towards independence as much as explains
-    left-out errors best.
+    not hide it. Left-out errors show how large they are along the directions of the others. Large
+    errors count as typical ones of the same direction.
+
+    Reference: Bartz, "Cross-validation based nonlinear shrinkage" (2016).
     """
     weight = _invert_errors(residuals, variance)
-    Z = residuals * weight
-    values, Q = decompose_symmetric(Z.T @ Z / len(Z))
-    values = _shrink(values, _choose_shrinkage(Z))
-    return np.asarray(weight[:, None] * Q / np.sqrt(values))
+    Z = _shorten_rows(residuals * weight)
+    _, Q = decompose_symmetric(Z.T @ Z)
+    squares = np.maximum(_measure_left_out(Z), _LEAST)
+    return np.asarray(weight[:, None] * Q / np.sqrt(squares))
 
 
 def _invert_errors(residuals: Floats, variance: Floats) -> Floats:
@@ -36,18 +38,24 @@ def _invert_errors(residuals: Floats, variance: Floats) -> Floats:
     return np.where(variance > 0, 1.0 / np.sqrt(np.where(error > 0, error, 1.0)), 0.0)
 
 
-def _shrink(values: Floats, share: float) -> Floats:
-    return np.asarray((1.0 - share) * np.maximum(values, 0.0) + share)
+def _shorten_rows(Z: Floats) -> Floats:
+    """Return rows of at most the median length: few large errors must not decide."""
+    length = np.linalg.norm(Z, axis=1)
+    middle = np.median(length)
+    if not middle > 0:
+        return Z
+    return np.asarray(Z * np.minimum(1.0, middle / np.maximum(length, middle))[:, None])
 
 
-def _choose_shrinkage(Z: Floats) -> float:
-    """Return the shrinkage with the largest likelihood of left-out errors."""
-    folds = [part for part in (Z[first::_FOLDS] for first in range(_FOLDS)) if len(part)]
-    sizes = np.array([len(part) for part in folds])
-    tested = np.stack([part.T @ part for part in folds])  # (f, q, q)
-    learned = (tested.sum(axis=0) - tested) / np.maximum(len(Z) - sizes, 1)[:, None, None]
-    values, Q = decompose_symmetric(learned)
-    squares = (Q * (tested @ Q)).sum(axis=1)  # (f, q)
-    shrunk = np.stack([_shrink(values, share) for share in _SHRINKAGES])  # (s, f, q)
-    loss = squares / shrunk + sizes[:, None] * np.log(shrunk)
-    return _SHRINKAGES[int(loss.sum(axis=(1, 2)).argmin())]
+def _measure_left_out(Z: Floats) -> Floats:
+    """Return the mean squares of left-out rows along the directions of the others; (q,).
+
+    Directions are in the order of what the others have along them: the least ones look smaller than
+    they are, as there are always some along which few rows hardly vary.
+    """
+    total, found = Z.T @ Z, np.zeros(Z.shape[1])
+    for first in range(min(_FOLDS, len(Z))):
+        tested = Z[first::_FOLDS]
+        _, Q = decompose_symmetric(total - tested.T @ tested)
+        found += ((tested @ Q) ** 2).sum(axis=0)
+    return np.asarray(found / len(Z))

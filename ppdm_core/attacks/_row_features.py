@@ -56,6 +56,12 @@ def append_squares(Z: Floats) -> Floats:
     return np.column_stack([Z, Z**2])
 
 
+def append_products(Z: Floats) -> Floats:
+    """Return the columns, their squares and their products; a direction is a quadratic form."""
+    left, right = np.triu_indices(Z.shape[1])
+    return np.column_stack([Z, Z[:, left] * Z[:, right]])
+
+
 def to_original_units(A: Floats, offset: Floats | None, unit: Floats | None) -> Floats:
     """Return rows in the units of the original table, if they are known."""
     if offset is None or unit is None or A.shape[1] != len(unit):

@@ -23,10 +23,10 @@ class ColludingSites(Attack):
     site remain, and the colluding sites look among these for persons whose full records they know,
     as ``record_linkage`` does.
 
-    They also know the fit, which is published, and, together with the centre, the moments of the
-    records that the site set aside: the sum of all moments without their own. None of these records
-    is in the pool. The attack does not use the moments: how likely a row is for a record follows
-    from the public noise, and how likely it is for any person from the rows themselves.
+    If the sites exchanged moments, one of the estimates in which they look is that of
+    ``pooled_moments``. It finds more persons of whom only some columns are known. For complete
+    records the moments add nothing: how likely a row is for a record follows from the public noise,
+    and how likely it is for any person from the rows themselves.
 
     References: Bonawitz et al., "Practical secure aggregation for privacy-preserving machine
     learning" (2017), section 4: what a sum hides from all but one of the parties.
@@ -40,7 +40,7 @@ class ColludingSites(Attack):
     goal: ClassVar[Goal] = "link"
     needs: ClassVar[frozenset[str]] = frozenset({"partner_rows", "targets", "reconstructions"})
     must_notice: ClassVar[Mapping[str, float]] = {"pooled rows": 0.85}
-    limited_as: ClassVar[str | None] = RecordLinkage.name
+    limited_as: ClassVar[tuple[str, ...]] = (RecordLinkage.name,)
 
     def attack(self, view: AttackerView, rng: np.random.Generator) -> Estimate:
         check_needs(self, view)

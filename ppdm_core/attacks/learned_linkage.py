@@ -29,6 +29,7 @@ from ppdm_core.attacks._pair_regression import (
 from ppdm_core.attacks._residual_weights import weigh_directions, weigh_features
 from ppdm_core.attacks._row_features import (
     Features,
+    append_products,
     append_squares,
     compute_features,
     compute_figures,
@@ -74,11 +75,11 @@ class LearnedLinkage(Attack):
 
     Records and rows are described by their columns, by ranks, by sorted values, by distances from
     their nearest neighbours, and by figures that do not change when the values of a row are
-    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Logarithms and
-    squares of columns show ratios, products and sums of squares that the noise spares. Where both
-    sides have the same features they are compared directly; otherwise the features of one side are
-    predicted from those of the other, both ways, by linear maps, by kernel regression, and each
-    from one column alone by a map of any shape.
+    rearranged (sums, lengths, extremes) or when pairs of columns are rotated. Logarithms, squares
+    and products of columns show ratios, sums of squares and other quadratic forms that the noise
+    spares. Where both sides have the same features they are compared directly; otherwise the
+    features of one side are predicted from those of the other, both ways, by linear maps, by kernel
+    regression, and each from one column alone by a map of any shape.
     Errors on the known pairs give the weight of every feature, or of every direction: what the
     release keeps exactly decides, however much noise is on the rest. Figures of the row, such as
     its length, its median or the order of its values, may stand for one column of the record. The
@@ -192,6 +193,8 @@ def describe_pairs(view: AttackerView) -> Pairs:
         released["figures"] = standardise_self(compute_figures(comparable[1]))
         persons["squares"], released["squares"] = map(append_squares, comparable)
         raw, raw_rows = (to_original_units(each, *units) for each in (X, view.Y))
+        if is_enough_for_products(len(view.known.rows), X.shape[1]):
+            persons["products"], released["products"] = map(append_products, comparable)
         persons["logarithms"] = compute_logarithms(raw, raw)
         released["logarithms"] = compute_logarithms(raw_rows, raw)
     return Pairs(persons, released, view.known.rows, comparable)
@@ -306,6 +309,13 @@ def predict_points(
 def remove_weights(spec: LinkerSpec) -> LinkerSpec:
     """Return what is predicted from what, without how it is weighted."""
     return LinkerSpec(spec.regression, spec.predicts_rows, spec.given, spec.compared)
+
+
+def is_enough_for_products(pairs: int, d: int) -> bool:
+    """Return whether a direction in all products of two columns can be learned from pairs."""
+    features = d * (d + 3) // 2  # with the columns themselves
+    learned = 2 * min(pairs, _MAX_COMPARED_PAIRS) // 3
+    return d > 1 and learned >= _PAIRS_PER_FEATURE * features
 
 
 def can_fit(regression: str, pairs: int, given: str, features: int) -> bool:

@@ -130,9 +130,15 @@ def filter_jointly(Z: Floats, noise: Floats) -> RowMap:
 
 
 def filter_with_sample(noise: Floats, centre: Floats, loadings: Floats, sample: Floats) -> RowMap:
-    """Return z -> mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)); mu, S from the sample."""
-    mean = sample.mean(axis=0)
-    S = _regular_covariance(sample)  # (d, d)
+    """Return the filter with mean and covariance of the sample."""
+    moments = sample.mean(axis=0), _regular_covariance(sample)
+    return filter_with_moments(noise, centre, loadings, *moments)
+
+
+def filter_with_moments(
+    noise: Floats, centre: Floats, loadings: Floats, mean: Floats, S: Floats
+) -> RowMap:
+    """Return z -> mu + S A (A^T S A + N)^-1 (z - A^T (mu - c)); ``S`` is the covariance, (d, d)."""
     SA = S @ loadings  # (d, s)
     seen = loadings.T @ SA + np.diag(noise)  # (s, s)
     gain = np.linalg.pinv(seen, hermitian=True) @ SA.T  # (s, d)

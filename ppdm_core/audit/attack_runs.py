@@ -142,7 +142,9 @@ class AttackRuns:
         if attack.needs & {"earlier_releases", "arrival_batches"}:
             view = trial.add_earlier_releases(view)
         if "reconstructions" in attack.needs or attack.goal == "link":
-            view = self._add_reconstructions(view, number, on_halves)
+            view = self._add_reconstructions(
+                view, number, on_halves, knows_partners="partner_rows" in attack.needs
+            )
         purpose = (attack.name, number, *(["split"] if on_halves else []))
         estimate = attack.attack(view, self.rng(*purpose))
         if attack.runs_half_known and view.known is not None and not on_halves:
@@ -184,15 +186,18 @@ class AttackRuns:
         return merged
 
     def _add_reconstructions(
-        self, view: AttackerView, number: int, on_halves: bool
+        self, view: AttackerView, number: int, on_halves: bool, *, knows_partners: bool = False
     ) -> AttackerView:
         """Return the view with the best estimates of the original columns.
 
-        Of a large release, these are estimates that can be made of all its rows.
+        Of a large release, these are estimates that can be made of all its rows. Those that other
+        sites make with what they know are left to attacks by these sites (``knows_partners``).
         """
         found: dict[str, Floats] = {}
         maps: dict[str, RowMap] = {}
         best = self._best_on_halves if on_halves else self._best_reconstructions
+        if not knows_partners:
+            best = [each for each in best if "partner_rows" not in ATTACKS[each[0]].needs]
         most = MAX_HALF_RECONSTRUCTIONS if on_halves else MAX_RECONSTRUCTIONS
         for attack, name in best if view.further is not None else best[:most]:
             try:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ppdm_core.audit.audited_part import OtherRows, gather_part, is_in_part
 from ppdm_core.model.arrays import Codes, Floats, Ints
-from ppdm_core.model.attacker import EarlierRows, RecordSet
+from ppdm_core.model.attacker import EarlierRows, RecordSet, SiteMoments
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
 from ppdm_core.model.release import PublicParameters, Released
@@ -69,10 +69,14 @@ class OriginalTable:
 
 @dataclass(frozen=True, eq=False)
 class PartnerRows:
-    """Rows of other sites in the same pool; their records are not known here."""
+    """Rows of other sites in the same pool, and what these sites know of this one.
+
+    The records behind the rows are not known here.
+    """
 
     Y: Floats  # (f, s)
     label: Codes  # (f,)
+    moments: SiteMoments | None = None  # of this site; None: no moments were exchanged
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,6 +184,7 @@ class AttackTrial:
             leaked_map=None if draw.leaked_map is None else freeze_public(draw.leaked_map),
             partner_rows=self.find_partner_rows(),
             related=self.find_related_columns(position),
+            site_moments=None if draw.partners is None else draw.partners.moments,
             further=draw.others,
         )
 

@@ -71,8 +71,8 @@ def judge(score: Score, limit: Limit, advice: Advice = NO_ADVICE) -> Finding:
         )
     else:
         why = (
-            f"{score.sentence} {score.n} records are too few to tell whether the limit "
-            f"({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
+            f"{score.sentence} The {score.n} records measured are too few to tell whether the "
+            f"limit ({allowed}) holds; the interval is {score.low:.3g} to {score.high:.3g}."
             f"{explain_size(score, limit)}"
         )
     remedy = "" if outcome == "PASS" else explain_remedy(score, limit, advice)

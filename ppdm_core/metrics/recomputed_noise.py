@@ -9,9 +9,17 @@ from ppdm_core.metrics._comparison import Measurement, ReleaseComparison
 from ppdm_core.metrics._metric import ReleaseMetric
 from ppdm_core.metrics._record_seeds import measure_record_seeds
 from ppdm_core.metrics._release import check_comparison
+from ppdm_core.metrics._row_seeds import (
+    measure_any_seeds,
+    measure_consecutive_seeds,
+    measure_numbered_rows,
+    scale_rows,
+    score_agreement,
+)
 from ppdm_core.model.arrays import Floats
 from ppdm_core.model.errors import NotApplicable
 from ppdm_core.model.reasons import Reason
+from ppdm_core.numerics.derived_streams import draw_children, draw_late_streams
 from ppdm_core.numerics.seeded_streams import (
     MAX_LENGTH,
     STREAMS,
@@ -21,16 +29,15 @@ from ppdm_core.numerics.seeded_streams import (
 
 _VALUES = 128  # of the noise that are compared
 _MIN_VALUES = 40
-_ROWS = 300  # whose number may be the seed of their noise
+_ROWS = 300  # whose record may give the seed of their noise
+_MAX_ROWS = 2_000  # whose number may be the seed of their noise
 _CONFIRMED_SEEDS = 20  # of each stream
 _SCREENED_ORDERS = 64  # at once
 _MAX_COLUMNS = 24  # of which all consecutive ones are compared; of more, some
 _NORMAL_DEVIATION = 1.4826  # of normal numbers, in median sizes
 _MAX_UNITS = 4.0
 _MIN_DISTINCT = 20  # values of a column that is no category
-_SEEDED_ROWS, _MIXED_ROWS = 40, 200  # compared with any seed for each
-_MIN_SEEDED_SHARE = 0.25  # of these rows beyond all mixed ones: by chance, less than one in 1e12
-_MIN_ROW_VALUES = 6  # fewer agree with some seed in any case
+_PROBABILITY = 1e-10  # of an agreement by chance, over all that are tried
 _MAX_DEVIATIONS = 6.8  # of a correlation by chance: one in 1e11, over less than 1e8 that are tried
 
 
@@ -42,10 +49,12 @@ class RecomputedNoise(ReleaseMetric):
     explain. It is compared with the first numbers of the streams of
     ``ppdm_core.numerics.seeded_streams`` for all seeds below 10,000, as if it had been drawn row by
     row for any consecutive columns, with and without columns of few values, or column by column.
-    It is also compared with a seed for each row that is its number, with any seed for each row, as
-    if it were a function of the record, and with larger seeds that are a rounded sum, length or
-    value of the record. The value is the largest squared correlation; the baseline is what chance
-    exceeds almost never.
+    It is also compared with a seed for each row, or for few of them, that is its number or any
+    other, as if it were a function of the record, and with larger seeds that are a rounded sum,
+    length or value of the record. Common seeds, such as 42, are also tried with numpy's other
+    generators, after other numbers for the table, and as the parents of seeds for each row or
+    column. The value is the largest squared correlation; the baseline is what chance exceeds
+    almost never.
     """
 
     name = "recomputed_noise"
@@ -63,17 +72,18 @@ class RecomputedNoise(ReleaseMetric):
 
     def measure(self, comparison: ReleaseComparison) -> Measurement:
         residuals, tables = self._collect(comparison)
-        value = max(
-            max(measure_agreement(residuals, name), measure_row_agreement(tables, name))
-            for name in STREAMS
-        )
+        value = max(measure_agreement(residuals, name) for name in STREAMS)
+        value = max(value, measure_derived_agreement(residuals, comparison))
         rng = comparison.rng(self.name)
-        value = max(value, *(measure_any_seed_agreement(R, rng) for R in tables))
+        for R in tables:
+            rows = measure_any_seeds(R, rng), measure_numbered_rows(R), measure_consecutive_seeds(R)
+            value = max(value, *rows, measure_child_agreement(R))
         records = comparison.X[comparison.records[:_ROWS]]
         if comparison.units is not None:
             offset, unit = comparison.units
             records = records * unit + offset
-        value = max(value, measure_record_seeds(tables, records))
+        few = [R[:_ROWS] for R in tables]
+        value = max(value, measure_record_seeds(few, records))
         return Measurement(value, lambda keep: value)
 
     def baseline(self, comparison: ReleaseComparison) -> float:
@@ -98,7 +108,8 @@ class RecomputedNoise(ReleaseMetric):
                     reason=Reason.TOO_FEW_RECORDS,
                 )
             found = [order for R in tables for order in list_orders(R, length)]
-            parts = [part[:_ROWS] for R in tables for part in list_parts(R)]
+            parts = [part[:_MAX_ROWS] for R in tables for part in list_parts(R)]
+            parts += list_exact_residuals(comparison)
             return normalise(np.unique(found, axis=0)), parts
 
         return comparison.get_or_compute(self.name, collect)
@@ -122,46 +133,52 @@ def measure_agreement(residuals: Floats, name: str) -> float:
     return min(1.0, float(np.max((residuals @ confirmed.T) ** 2)))
 
 
-def measure_row_agreement(tables: list[Floats], name: str) -> float:
-    """Return the largest squared correlation if every row has its number as its own seed."""
-    best = 0.0
-    for R in tables:
-        width = min(R.shape[1], MAX_LENGTH)
-        for first in (0, 1):
-            stream = draw_all_seeds(name, width)[first : first + len(R)]
-            pair = normalise(np.stack([R[:, :width].ravel(), stream.ravel()]))
-            best = max(best, float(pair[0] @ pair[1]) ** 2)
-    return min(1.0, best)
+def measure_derived_agreement(residuals: Floats, comparison: ReleaseComparison) -> float:
+    """Return the largest squared correlation with streams that common seeds give less directly.
 
-
-def measure_any_seed_agreement(R: Floats, rng: np.random.Generator) -> float:
-    """Return the squared correlation of rows with the best seed for each; 0 if chance explains it.
-
-    Chance is what rows reach whose cells are those of different rows.
+    All noise is compared with each child of a seed, and with what a generator draws after other
+    numbers. 0: chance explains it.
     """
-    width = min(R.shape[1], MAX_LENGTH)
-    if width < _MIN_ROW_VALUES or len(R) < _SEEDED_ROWS:
-        return 0.0
-    mixed = rng.permuted(np.tile(R[:, :width], (-(-_MIXED_ROWS // len(R)), 1)), axis=0)
-    rows = scale_rows(np.vstack([R[:_SEEDED_ROWS, :width], mixed[:_MIXED_ROWS]]))
-    best = np.zeros(len(rows))
-    for name in STREAMS:
-        streams = draw_all_seeds(name, width)
-        agreement = np.abs(rows @ scale_rows(streams - streams.mean(axis=0)).T)
-        best = np.maximum(best, agreement.max(axis=1))
-    own, by_chance = np.split(best, [_SEEDED_ROWS])
-    is_beyond = own > by_chance.max()
-    return float(np.median(own[is_beyond])) ** 2 if is_beyond.mean() >= _MIN_SEEDED_SHARE else 0.0
+    children = draw_children()
+    streams = children.reshape(-1, children.shape[2])
+    late = draw_late_streams(*comparison.X.shape)
+    return max(correlate_streams(residuals, each) for each in (streams, late))
+
+
+def correlate_streams(residuals: Floats, streams: Floats) -> float:
+    """Return the largest squared correlation of residuals with streams; 0 by chance."""
+    length = min(residuals.shape[1], streams.shape[1])
+    first = normalise(residuals[:, :length]).astype(np.float32)
+    others = normalise(streams[:, :length]).astype(np.float32)
+    best = max(
+        float(np.abs(others @ first[start : start + _SCREENED_ORDERS].T).max()) ** 2
+        for start in range(0, len(first), _SCREENED_ORDERS)
+    )
+    return best if is_beyond_chance(best, length - 1, len(first) * len(others)) else 0.0
+
+
+def measure_child_agreement(R: Floats) -> float:
+    """Return the largest squared correlation of the first rows, or columns, with children of seeds.
+
+    The first row is compared with the first child, the second with the second; 0 by chance.
+    """
+    children = draw_children()
+    best = 0.0
+    for lines in (R, R.T):
+        count, width = min(len(lines), children.shape[1]), min(lines.shape[1], children.shape[2])
+        if count * width < _MIN_VALUES:
+            continue
+        streams = normalise(children[:, :count, :width].reshape(len(children), -1))
+        agreement = streams @ normalise(lines[:count, :width].reshape(1, -1))[0]
+        found = float(np.square(agreement).max())
+        if is_beyond_chance(found, count * width - 1, len(children)):
+            best = max(best, found)
+    return min(1.0, best)
 
 
 def normalise(R: Floats) -> Floats:
     """Return rows with mean 0 and length 1."""
     return scale_rows(R - R.mean(axis=1, keepdims=True))
-
-
-def scale_rows(R: Floats) -> Floats:
-    """Return rows with length 1."""
-    return np.asarray(R / np.maximum(np.linalg.norm(R, axis=1, keepdims=True), 1e-30))
 
 
 def list_orders(R: Floats, length: int) -> Iterator[Floats]:
@@ -199,6 +216,24 @@ def list_residuals(comparison: ReleaseComparison) -> Iterator[Floats]:
     A = np.column_stack([np.ones(len(X)), X])
     if len(A) > 2 * A.shape[1]:
         yield from scale_columns(Y - A @ np.linalg.lstsq(A, Y, rcond=None)[0])
+
+
+def list_exact_residuals(comparison: ReleaseComparison) -> list[Floats]:
+    """Return the noise in units that its author may have used, to compare few rows; each (m, d)."""
+    if not comparison.has_same_columns:
+        return []
+    spread = comparison.X.std(axis=0)
+    if not bool((spread > 0).all()):
+        return []
+    rows = slice(0, _MAX_ROWS)
+    R = comparison.Y[rows] - comparison.X[comparison.records[rows]]
+    units = [spread] if comparison.units is None else [spread, 1.0 / comparison.units[1]]
+    return [R / unit for unit in units]
+
+
+def is_beyond_chance(squared: float, length: int, tried: int) -> bool:
+    """Return whether a squared correlation of so many values is too large for chance."""
+    return bool(score_agreement(np.array(squared), length) > np.log(tried / _PROBABILITY))
 
 
 def scale_columns(R: Floats) -> Iterator[Floats]:

@@ -7,10 +7,11 @@ import numpy as np
 
 from ppdm_core.metrics._chance import ChanceMetric
 from ppdm_core.metrics._comparison import ReleaseComparison
+from ppdm_core.metrics._noise_figures import measure_figure_repeats
 from ppdm_core.metrics._release import check_rows_of_records, sample_indices
 from ppdm_core.model.arrays import Bools, Floats, Ints
 
-_MAX_ROWS = 20_000
+_MAX_ROWS, _MAX_FIGURE_ROWS = 20_000, 3_000
 _ROUNDING = 1e-9  # of the largest value: residuals that differ by less are equal
 _SHUFFLES = 4
 _MAX_PAIRS = 40  # of columns whose residuals are compared together; with more, one for each
@@ -22,16 +23,18 @@ class RepeatedNoise(ChanceMetric):
     """Share of the rows whose noise in a column, or in two, is that of another row, beyond chance.
 
     Noise of few sizes, on a grid of its own, or shared by several rows does not hide a record: an
-    attacker with full records tests which row differs from a record by a size that occurs. The
-    value is that of the worst column or pair of columns; the baseline is the same for rows and
-    records that do not belong together, and what chance may add.
+    attacker with full records tests which row differs from a record by a size that occurs. Figures
+    of the noise of each row count as columns: a few rows with noise of one size in all columns, of
+    powers of two, or whose sum is a multiple of some unit have them in common. The value is that of
+    the worst column, pair of columns or figure; the baseline is the same for rows and records that
+    do not belong together, and what chance may add.
     """
 
     name = "repeated_noise"
     title = "Noise that rows share"
     describe = "share of the rows whose noise is that of another row"
     template = (
-        "In the worst columns, the noise of {value} of the rows is also that of another row; "
+        "In the worst columns, the noise of {value} of the rows repeats that of another row; "
         "for rows and records that do not belong together it is up to {baseline}."
     )
     max_records = _MAX_ROWS
@@ -47,15 +50,24 @@ def find_worst_column(name: str, comparison: ReleaseComparison) -> tuple[float, 
     rng = comparison.rng(name)
     rows = sample_indices(len(comparison.Y), _MAX_ROWS, rng)
     X, Y = comparison.X[comparison.records[rows]], comparison.Y[rows]
-    shares = measure_repeats(Y - X, X, Y)
-    shuffled = np.array(
-        [measure_repeats(Y - Z, Z, Y) for Z in (rng.permutation(X) for _ in range(_SHUFFLES))]
-    )
+    few = sample_indices(len(rows), _MAX_FIGURE_ROWS, rng)
+    offset, unit = (0.0, 1.0) if comparison.units is None else comparison.units
+
+    def measure(noise: Floats, records: Floats) -> Floats:
+        A, B = records[few] * unit + offset, (records + noise)[few] * unit + offset
+        figures = measure_figure_repeats(A, B)
+        return np.concatenate([measure_repeats(noise, X, Y), figures])
+
+    shares = measure(Y - X, X)
+    shuffled = [measure(Y - Z, Z) for Z in (rng.permutation(X) for _ in range(_SHUFFLES))]
     # Where released or original values repeat themselves, so do their differences; on a common
     # grid, such as whole numbers, so does any noise that is not much wider than the grid.
-    on_grid = np.array([measure_repeats(draw_smooth_noise(X, Y, rng), X, Y) for _ in range(2)])
-    chance = np.maximum(np.vstack([shuffled, on_grid]).max(axis=0), measure_ties(X, Y))
-    error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / len(rows)) / len(rows))
+    on_grid = [measure(draw_smooth_noise(X, Y, rng), X) for _ in range(2)]
+    chance = np.vstack([*shuffled, *on_grid]).max(axis=0)
+    ties = measure_ties(X, Y)
+    chance[: len(ties)] = np.maximum(chance[: len(ties)], ties)
+    counts = np.where(np.arange(len(chance)) < len(ties), len(rows), len(few))
+    error = np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / counts) / counts)
     bound = np.minimum(1.0, chance + _MAX_DEVIATIONS * error)
     # A column in which chance repeats everything shows nothing; it counts if there is no other.
     worst = int(np.lexsort((-bound, shares - bound))[-1])

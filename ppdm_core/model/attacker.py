@@ -89,6 +89,15 @@ class Batches:
 
 
 @dataclass(frozen=True, eq=False)
+class SiteMoments:
+    """Moments of the records that one site set aside: the sum of all sites without the others."""
+
+    n: int
+    mean: Floats  # (d,)
+    covariance: Floats  # (d, d)
+
+
+@dataclass(frozen=True, eq=False)
 class RowBlock:
     """Some consecutive rows of a released table."""
 
@@ -135,6 +144,7 @@ class AttackerView:
     departure_batches: Batches | None = None  # None: no row disappeared since the last release
     leaked_map: PublicParameters | None = None  # ``public`` with the map that the key hides
     partner_rows: Ints | None = None  # rows of sites that release together; they know which
+    site_moments: SiteMoments | None = None  # of the site that the other sites attack
     related: RelatedColumns | None = None  # None: the release is no part of a common one
     reconstructions: Mapping[str, Floats] = field(default_factory=dict)  # (m, d) each, aligned to Y
     further: FurtherRows | None = None  # None: all rows of the release are in ``Y``

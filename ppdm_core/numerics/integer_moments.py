@@ -61,6 +61,12 @@ class IntegerMoments:
         steps = [round(total / (self.n * coarse)) * coarse for total in self.sums]
         return np.array(steps, dtype=np.float64) * compute_value_steps(schema)
 
+    def compute_exact_mean(self, schema: Schema) -> Floats:
+        """Return the mean in full precision, which is not published."""
+        centre = (schema.lows + schema.highs) / 2
+        mean: Floats = centre + compute_value_steps(schema) * [each / self.n for each in self.sums]
+        return mean
+
     def compute_covariance(self, schema: Schema) -> Floats:
         """Return the covariance (divisor n - 1), each entry rounded once."""
         d, n = len(self.sums), self.n

@@ -96,7 +96,7 @@ def make_filler(name: str, original: Cells, read: Callable[[Cells], Cells]) -> E
         is_empty = np.isnan(numbers)
         return {
             name: np.where(is_empty, median, numbers),
-            f"{name} (empty)": is_empty.astype(np.float64),
+            f"empty cells of {name}": is_empty.astype(np.float64),
         }
 
     return encode

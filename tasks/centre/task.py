@@ -157,7 +157,7 @@ def judge_by_sites(
         run = get_run(db, release_id)
         facts = read_facts(db, release_id, SanitizedFacts)
     with end_when_refused(exchange):
-        sites = collect_verdicts(exchange, parts.judges, facts.data_digest)
+        sites = collect_verdicts(context, exchange, parts.judges, facts.data_digest)
     figures: list[dict[str, Any]] = []
     findings: list[Finding] = []
     if run.stage in (Stage.SANITIZED, Stage.AUDITED) and has_other_columns(context):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ppdm_core.audit.disclosure_rounding import format_sentence
+from ppdm_core.metrics import METRICS
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.score import AuditReport, Score
 from ppdm_core.model.statement import SITE_VERDICT, Signature, is_signed
@@ -17,8 +18,8 @@ from tasks.centre.site_rows import SitePart
 from tasks.context import ReleaseContext
 from tasks.sites.exchange import Exchange
 from warehouse.database import Run
-from warehouse.messages.payloads import Outcome, SiteVerdict
-from warehouse.stage_facts import SiteFacts, SitesFacts
+from warehouse.messages.payloads import Outcome, Share, SiteVerdict
+from warehouse.stage_facts import DensityErrors, SiteFacts, SitesFacts
 
 
 class Figure(BaseModel):
@@ -35,6 +36,25 @@ class Figure(BaseModel):
     baseline: float
     worst: float
 
+    @model_validator(mode="after")
+    def check_metric(self) -> Self:
+        """Check that the figure is one of a metric, and which values of it are better."""
+        metric = METRICS.get(self.name.split(".")[-1])
+        if metric is None or (self.kind, self.better) != (metric.kind, metric.better):
+            raise ValueError("No metric has such a figure.")
+        return self
+
+
+class DensityFigures(BaseModel):
+    """Rounded errors of the densities of one class."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    category: str
+    plug_in: Share
+    held_out: Share
+    mixture: Share
+
 
 class Statement(BaseModel):
     """What a site signs about the pool."""
@@ -50,17 +70,20 @@ class Statement(BaseModel):
     approvals: Annotated[int, Field(ge=0)]  # by reviewers of the site, of a REVIEW
     broken: list[str]
     figures: list[Figure]
-    errors: list[float]
+    errors: list[Share]
+    densities: list[DensityFigures]
     policy: str
     code: str
 
 
-def collect_verdicts(exchange: Exchange, parts: Sequence[SitePart], pool_digest: str) -> SitesFacts:
+def collect_verdicts(
+    context: ReleaseContext, exchange: Exchange, parts: Sequence[SitePart], pool_digest: str
+) -> SitesFacts:
     """Return the verdicts of all sites; raise BadInput for one that is not about this pool."""
     found = []
     for part in parts:
         message = exchange.receive(part.name, "verdict", SiteVerdict)
-        statement = check_verdict(exchange, part, message, pool_digest)
+        statement = check_verdict(context, exchange, part, message, pool_digest)
         found.append(
             SiteFacts(
                 name=part.name,
@@ -70,6 +93,7 @@ def collect_verdicts(exchange: Exchange, parts: Sequence[SitePart], pool_digest:
                 approvals=statement.approvals,
                 broken=tuple(statement.broken),
                 errors=tuple(statement.errors),
+                densities=tuple(DensityErrors(**dict(each)) for each in statement.densities),
                 statement=message.statement,
                 public=message.public,
                 ed25519=message.ed25519,
@@ -79,7 +103,11 @@ def collect_verdicts(exchange: Exchange, parts: Sequence[SitePart], pool_digest:
 
 
 def check_verdict(
-    exchange: Exchange, part: SitePart, message: SiteVerdict, pool_digest: str
+    context: ReleaseContext,
+    exchange: Exchange,
+    part: SitePart,
+    message: SiteVerdict,
+    pool_digest: str,
 ) -> Statement:
     """Return what a site signed, if it is about this pool, this roll and its own rows."""
     roll = exchange.session.roll
@@ -97,6 +125,9 @@ def check_verdict(
         raise bad_verdict(part.name, "does not have the form of a verdict") from None
     if any(getattr(statement, name) != value for name, value in expected.items()):
         raise bad_verdict(part.name, "is not about this pool")
+    categories = context.label.categories if context.label else ()
+    if statement.densities and categories != tuple(each.category for each in statement.densities):
+        raise bad_verdict(part.name, "has densities of other classes than the roll")
     is_own = message.public == roll.find(part.name).public
     if not is_own or not is_signed(SITE_VERDICT, message.statement, signature):
         raise bad_verdict(part.name, "is not signed by that site")

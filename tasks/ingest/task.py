@@ -224,14 +224,19 @@ def build_settings(context: ReleaseContext) -> SettingsFacts:
 
 
 @contextmanager
-def reject_bad_input(context: ReleaseContext, release_id: str) -> Iterator[dict[str, Any]]:
-    """End the run and drop its tables if the input is bad; the error names the source.
+def reject_bad_input(
+    context: ReleaseContext, release_id: str, *, names_source: bool = True
+) -> Iterator[dict[str, Any]]:
+    """End the run and drop its tables if the input is bad.
 
-    What the block puts into the yielded dict is stored with the error.
+    The error names the source, unless the release file or another party is the cause. What the
+    block puts into the yielded dict is stored with the error.
     """
     detail: dict[str, Any] = {}
     try:
         yield detail
     except BadInput as error:
         reject_run(context.open_store(), release_id, {**detail, **error.as_dict()})
+        if not names_source:
+            raise
         raise error.in_file(context.source.name, only_unnamed=True) from None

@@ -165,7 +165,7 @@ def store_own_verdict(context: ReleaseContext, release_id: str) -> PoolFacts:
     if verdict is None:
         raise Defect(f"{release_id} has no verdict.")
     figures = list_figures(report, context.policy, ORDER_SCORES)
-    facts = PoolFacts(verdict, tuple(figures), (), now().isoformat())
+    facts = PoolFacts(verdict, tuple(figures), (), (), now().isoformat())
     store_pool_facts(context, release_id, facts)
     return facts
 

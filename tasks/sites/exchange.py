@@ -13,7 +13,7 @@ from tasks.progress import log_progress
 from tasks.sites.terms import check_common_release, describe_terms
 from warehouse.integrity.home_key import home_key
 from warehouse.messages.envelope import Message
-from warehouse.messages.membership import Entry, read_membership
+from warehouse.messages.membership import Entry, Membership, read_membership
 from warehouse.messages.payloads import End, Payload
 from warehouse.messages.roll import CENTRE
 from warehouse.messages.session import Session
@@ -112,13 +112,23 @@ class Exchange:
         return found
 
 
+def read_party(context: ReleaseContext, *, is_centre: bool) -> Membership:
+    """Return how this home takes part; raise BadInput if it cannot, in this role."""
+    member = read_membership(
+        context.open_store().home, context.dataset, INIT if is_centre else JOIN
+    )
+    if is_centre != (member.name == CENTRE):
+        role = CENTRE if member.name == CENTRE else "site"
+        raise BadInput(
+            f"This home takes part as '{member.name}'.", remedy=f"Use ppdm {role} run FILE."
+        )
+    check_common_release(context, len(member.sites), is_centre=is_centre)
+    return member
+
+
 def open_exchange(context: ReleaseContext, limit: float, *, is_centre: bool) -> Exchange:
     """Return the exchange of this home, if it takes part; ``limit`` is for each message."""
-    store, remedy = context.open_store(), INIT if is_centre else JOIN
-    member = read_membership(store.home, context.dataset, remedy)
-    if is_centre != (member.name == CENTRE):
-        raise BadInput(f"This home takes part as '{member.name}'.", remedy=remedy)
-    check_common_release(context, len(member.sites), is_centre=is_centre)
+    member, store = read_party(context, is_centre=is_centre), context.open_store()
     with store.transaction("common release") as db:
         signing = home_key(db).signing()
     return Exchange(Entry(store.home, member, signing), describe_terms(context), limit)

@@ -16,6 +16,7 @@ from tasks.context import ReleaseContext
 from warehouse.database import get_run
 from warehouse.messages.payloads import SiteRows, decode_bytes, encode_bytes
 from warehouse.publishing.publish import DATA, find_latest_version
+from warehouse.stage_facts import SanitizedFacts
 from warehouse.stages import Stage
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ class ReleasedTable:
     Y: Floats  # (m, s)
     label: Codes  # (m,) -1 without a label
     digest: str  # of the file
+
+    def scale(self, sanitized: SanitizedFacts) -> Floats:
+        """Return the numbers in the units of the draws of a release."""
+        if not sanitized.same_columns:
+            return self.Y
+        scaling = sanitized.scaling
+        return np.asarray((self.Y - scaling.offset) / scaling.unit)
 
     def pack(self) -> np.ndarray:
         """Return each row as one value that can be compared."""

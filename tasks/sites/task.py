@@ -13,7 +13,7 @@ from ppdm_core.model.rows import Rows
 from ppdm_core.sanitizers import Sanitizer
 from tasks.context import ReleaseContext
 from tasks.ingest.task import begin_release, reject_bad_input
-from tasks.progress import Step, start_step
+from tasks.progress import Step, log_heading, log_progress, start_step
 from tasks.redaction import redact_errors
 from tasks.sanitize.fitting import choose_records
 from tasks.sanitize.inputs import read_inputs
@@ -23,13 +23,15 @@ from tasks.sites.fit import AGREEMENTS, scale_for_fit
 from tasks.sites.pool_audit import attack_pool, sign_verdict
 from tasks.sites.pool_review import collect_approvals, store_pool_facts
 from tasks.sites.rows import build_rows
-from warehouse.database import find_run
+from warehouse.database import Run, find_run
 from warehouse.integrity.key_files import write_atomically
 from warehouse.messages.membership import RELEASE_FILE, tell_how_to_give_up
 from warehouse.messages.payloads import End, Pool, SiteVerdict
 from warehouse.messages.roll import CENTRE
 from warehouse.stage_facts import PoolFacts, find_facts
 from warehouse.stages import FINISHED, Stage
+
+COMPLETED = FINISHED - {Stage.REJECTED} | {Stage.AWAITING_REVIEW}
 
 
 @task(name="exchange the roll", cache_policy=NO_CACHE)
@@ -48,22 +50,32 @@ def begin_part(context: ReleaseContext, exchange: Exchange, flow_run_id: str | N
     """Return the release of this site in this session: a new one, or the one that was begun."""
     path = exchange.entry.folder / RELEASE_FILE
     known = path.read_text() if path.exists() else None
-    if known is not None:
-        with context.open_store().transaction(known) as db:
-            run = find_run(db, known)
-        is_same = run is not None and run.file_digest == context.file_digest
-        if is_same and run is not None and run.stage in FINISHED | {Stage.AWAITING_REVIEW}:
-            return known
+    run = None if known is None else read_run(context, known)
+    is_same = run is not None and run.file_digest == context.file_digest
+    if run is not None and is_same and run.stage in COMPLETED:
+        return run.release_id
+    how = tell_how_to_give_up(exchange.member, exchange.entry.session)
+    if run is not None and run.stage == Stage.REJECTED and exchange.session.has_sent():
+        raise BadInput(
+            f"{known} was rejected after this site had sent messages, so that this common release "
+            "cannot be completed.",
+            remedy=f"To give it up, {how}.",
+        )
     release_id = begin_release.fn(context, flow_run_id)
-    if known not in (None, release_id):
+    if known not in (None, release_id) and exchange.session.has_sent():
         raise BadInput(
             f"The source, the release file or the code changed since {known} was begun for this "
-            "common release.",
-            remedy="Restore them, and run the same command again. To give this release up, "
-            f"{tell_how_to_give_up(exchange.member, exchange.entry.session)}.",
+            "common release, and this site has sent messages.",
+            remedy=f"Restore them, and run the same command again. To give it up, {how}.",
         )
     write_atomically(path, release_id)
     return release_id
+
+
+def read_run(context: ReleaseContext, release_id: str) -> Run | None:
+    """Return a run of this home."""
+    with context.open_store().transaction(release_id) as db:
+        return find_run(db, release_id)
 
 
 @task(name="agree on a fit", task_run_name="agree on a fit: {name}", cache_policy=NO_CACHE)
@@ -79,7 +91,7 @@ def agree_on_fit(
     def read() -> Rows:
         return read_fit_rows(context, release_id, sanitizer)
 
-    with reject_bad_input(context, release_id):
+    with reject_bad_input(context, release_id, names_source=False):
         shared = AGREEMENTS[name](exchange, sanitizer, read)
     context.open_store().home.clear_work(work.name)
     return context if shared is None else replace(context, shared_fit=shared)
@@ -145,6 +157,7 @@ def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> 
         with context.open_store().transaction(release_id) as db:
             facts = find_facts(db, release_id, PoolFacts)
         if facts is None:
+            log_heading("attack the pool of all sites")
             facts = attack_pool(context, release_id, exchange, sent, pool)
             store_pool_facts(context, release_id, facts)
         return sign_verdict(exchange, facts, sent, collect_approvals(context, release_id, facts))
@@ -154,10 +167,14 @@ def judge_pool(context: ReleaseContext, release_id: str, exchange: Exchange) -> 
 
 @task(name="end part", cache_policy=NO_CACHE)
 @redact_errors
-def end_part(exchange: Exchange) -> None:
-    """Wait for how the common release ended."""
+def end_part(exchange: Exchange, refusal: Refused | None = None) -> None:
+    """Wait for how the common release ended; ``refusal``: why this site sent no rows."""
     start_step(Step.WAIT)
+    if refusal is not None:
+        log_progress(refusal.message)
     exchange.end = exchange.receive(CENTRE, "end", End)
+    if refusal is not None:
+        raise refusal
     if exchange.end.outcome != "published":
         raise Refused(
             "The release was not published: the verdict of a site or of the centre forbids it.",

@@ -102,6 +102,7 @@ ATTACKS: dict[str, str] = {
     "trilateration": "embedding",
     "column_order": "shuffled cosines",
     "other_party": "part of a sum",
+    "pooled_moments": "pooled moments",
     "release_averaging": "twenty releases",
     "norm_bounds": "projection",
     "source_record": "kernels",

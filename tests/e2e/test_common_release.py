@@ -26,7 +26,7 @@ from tests.support.forkserver import Result
 from tests.support.party_processes import PartyProcesses
 from tests.support.shared_trouble import FULL, GONE, SharedTrouble
 from tests.support.small_disk import mount_disk
-from tests.support.small_release import Small
+from tests.support.small_release import CLASSES, Small
 from warehouse.database import Store
 from warehouse.home import Home
 from warehouse.messages.envelope import bind, make_suite, parse_message
@@ -143,7 +143,13 @@ def test_common_release_manifest_names_each_sites_manifest_and_signed_verdict(fi
         assert is_signed(SITE_VERDICT, statement, signature)
         assert signature.key == finished.parties.prints[site]
         assert statement["pool"] == manifest["files"]["data.parquet"]["sha256"]
-        assert "colluding_sites.rate" in {figure["name"] for figure in statement["figures"]}
+        judged = {figure["name"] for figure in statement["figures"]}
+        assert "colluding_sites.rate" in judged
+        has_moments = finished.method == "pca_laplace"
+        assert ("pooled_moments.breach_rate" in judged) == has_moments
+        has_density = finished.method == "kde_resample"
+        named = [each["category"] for each in statement["densities"]]
+        assert named == (list(CLASSES) if has_density else [])
         is_review = site in finished.reviews
         assert statement["outcome"] == ("REVIEW" if is_review else "PASS")
         assert statement["approvals"] == int(is_review)

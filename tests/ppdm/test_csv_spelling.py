@@ -77,6 +77,16 @@ def test_find_varied_columns_files_of_other_writers_none(tmp_path: Path) -> None
     assert find(tmp_path / "t.parquet", frame) == ()
 
 
+def test_find_varied_columns_exponents_where_they_are_shorter_none(tmp_path: Path) -> None:
+    """R writes 100000 as 1e+05, and 123456 as it is."""
+    path = tmp_path / "t.csv"
+    numbers = ["1e+05", "123456", "0.00012", "1e-04", "1.234567e-07", "0", "-2e+06", "12.5", "9"]
+    path.write_text("\n".join(["x", *numbers]) + "\n")
+    assert find_varied_columns(path, ["x"], len(numbers)) == ()
+    path.write_text("\n".join(["x", *numbers, "100000"]) + "\n")
+    assert find_varied_columns(path, ["x"], len(numbers) + 1) == ("x",)
+
+
 @pytest.mark.parametrize(
     "write",
     [

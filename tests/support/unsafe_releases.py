@@ -17,6 +17,7 @@ from tests.support.release_kinds.one_column import ONE_COLUMN_KINDS
 from tests.support.release_kinds.row_invariants import ROW_INVARIANTS
 from tests.support.release_kinds.safe import SAFE_KINDS
 from tests.support.release_kinds.seeded_noise import SEEDED_NOISE
+from tests.support.release_kinds.shared_noise import SHARED_NOISE
 from tests.support.release_kinds.uneven_noise import UNEVEN_NOISE
 
 _EARLIER = (
@@ -34,7 +35,7 @@ EARLIER: dict[str, Kind] = {kind.name: kind for kind in _EARLIER}
 # Invented after the detectors, without knowledge of their features; counted separately.
 LATER: dict[str, Kind] = {kind.name: kind for kind in LATER_KINDS}
 # Invented after all checks; counted separately.
-_NEWEST = (*NEWEST_KINDS, *UNEVEN_NOISE, *MIXED_RECORDS)
+_NEWEST = (*NEWEST_KINDS, *UNEVEN_NOISE, *MIXED_RECORDS, *SHARED_NOISE)
 NEWEST: dict[str, Kind] = {kind.name: kind for kind in _NEWEST}
 UNSAFE: dict[str, Kind] = {**EARLIER, **LATER, **NEWEST}
 SAFE: dict[str, Kind] = {kind.name: kind for kind in (*SAFE_KINDS, *LATER_SAFE_KINDS)}

@@ -70,6 +70,11 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
     """Return fingerprints by name; raise BadInput for a bad name or a site that is given twice."""
     found: dict[str, str] = {}
     for name, fingerprint in pins:
+        role = CENTRE if name == CENTRE else "site"
+        if name == CENTRE and CENTRE in found:
+            raise BadInput(
+                f"No site can have the name '{CENTRE}'.", remedy="Give the site another name."
+            )
         if not re.fullmatch(DATASET_NAME, name):
             raise BadInput(
                 f"'{name}' cannot be the name of a site.",
@@ -78,7 +83,7 @@ def check_pins(pins: list[tuple[str, str]]) -> dict[str, str]:
         if not re.fullmatch(FINGERPRINT, fingerprint):
             raise BadInput(
                 f"The fingerprint of '{name}' does not have 32 hexadecimal digits.",
-                remedy="Ask for what `ppdm site status FILE` prints at that party.",
+                remedy=f"Ask for what `ppdm {role} status FILE` prints at that party.",
             )
         if name in found:
             raise BadInput(f"The site '{name}' is given twice.", remedy="Name each site once.")

@@ -241,7 +241,7 @@ KINDS: dict[str, Kind] = {
         "site",
         "centre",
         "outcome and rounded figures of the site's attacks on the pool; rounded errors of the "
-        "classifiers on its test rows; they are published",
+        "classifiers on its test rows, and of the densities of its classes; they are published",
     ),
     "end": Kind(End, "centre", "site", "whether the pool was published"),
 }

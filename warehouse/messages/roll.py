@@ -177,6 +177,8 @@ def parse_number(raw: bytes) -> SessionNumber:
     try:
         number = SessionNumber(**json.loads(raw))
         is_sound = encode_number(number) == raw
+        texts = (number.dataset, number.session, number.public, number.ed25519)
+        is_sound = is_sound and all(isinstance(text, str) for text in texts)
         is_sound = is_sound and re.fullmatch("[0-9]{4}", number.session) is not None
     except (ValueError, TypeError, RecursionError):
         is_sound = False

@@ -97,6 +97,10 @@ class Session:
         """Return whether the next message with a party is stored already."""
         return self._read(party) is not None
 
+    def has_sent(self) -> bool:
+        """Return whether this party has sent any message of this release."""
+        return any(header.sender == self.name for header in list_headers(self.folder))
+
     def share_secret(self, other: str) -> bytes:
         """Return the secret that this party shares with another one, and with no third."""
         shared = self.exchange.exchange(self.roll.find(other).encryption_key())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_core.model.arrays import Codes, Floats, Ints
+from ppdm_core.model.attacker import SiteMoments
 from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.schema import Categorical, Numeric, Schema
 from ppdm_core.numerics.random_orthogonal import random_orthogonal
@@ -38,6 +39,7 @@ class PlantedLeak:
     since: Ints | None = None  # (m,) first release that had the row; None: one release had all
     known: int = 0
     partners: Floats | None = None  # (f, s) rows of other sites in the same pool
+    moments: SiteMoments | None = None  # of further records of this site, which the others know
     related: Floats | None = None  # (n, q) columns of every record that another party holds
 
 
@@ -286,6 +288,31 @@ def leak_pooled_rows(rng: Rng, n: int = 60) -> PlantedLeak:
     return make_leak(X, Y, describe_noisy_columns(4, 0.03), label, partners=others)
 
 
+def leak_pooled_moments(rng: Rng, n: int = 60) -> PlantedLeak:
+    """Release one column with little noise; the moments of the site tell the others from it.
+
+    At the other sites, the columns depend on the released one in the opposite way.
+    """
+    d, b = 4, 0.01
+
+    def draw_records(count: int, slope: float) -> Floats:
+        level = 0.1 + 0.9 * rng.random((count, 1))
+        others = 0.5 + slope * (level - 0.5) + 0.01 * rng.standard_normal((count, d - 1))
+        return np.hstack([level, np.clip(others, 0.0, 1.0)])
+
+    X, further, theirs = (draw_records(*each) for each in ((n, 0.9), (2 * n, 0.9), (n, -0.9)))
+    public = replace(
+        describe_noisy_columns(d, b),
+        space="components",
+        columns=("component_1",),
+        loadings=np.eye(d)[:, :1],
+        scales=np.full(1, b),
+    )
+    Y, partners = (each[:, :1] - 0.5 + rng.laplace(0.0, b, (n, 1)) for each in (X, theirs))
+    moments = SiteMoments(len(further), further.mean(axis=0), np.cov(further.T))
+    return make_leak(X, Y, public, partners=partners, moments=moments)
+
+
 def leak_part_of_a_sum(rng: Rng) -> PlantedLeak:
     """Release as many coefficients of one party as it has columns."""
     X, label = make_persons(100, rng, 4)
@@ -340,6 +367,7 @@ LEAKS: dict[str, Callable[[Rng], PlantedLeak]] = {
     "hidden digits": leak_hidden_digits,
     "guessable seed": leak_guessable_seed,
     "pooled rows": leak_pooled_rows,
+    "pooled moments": leak_pooled_moments,
     "part of a sum": leak_part_of_a_sum,
     "related columns": leak_related_columns,
 }

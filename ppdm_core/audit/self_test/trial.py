@@ -143,11 +143,11 @@ class LeakAuditor(Auditor):
 
 
 def collect_partners(planted: PlantedLeak) -> PartnerRows | None:
-    """Return the rows of other sites with labels as frequent as those of the records."""
+    """Return what other sites hold; their rows have labels as frequent as those of the records."""
     if planted.partners is None:
         return None
     label = planted.label[np.arange(len(planted.partners)) % len(planted.label)]
-    return PartnerRows(planted.partners, label)
+    return PartnerRows(planted.partners, label, planted.moments)
 
 
 def collect_earlier(planted: PlantedLeak) -> EarlierReleases:

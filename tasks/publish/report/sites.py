@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ppdm_core.audit.disclosure_rounding import format_band
 from ppdm_core.model.release import ENERGY_LOSS
-from tasks.publish.report.view import Edition, SiteLine, SitesSection
+from tasks.publish.report.view import DensityLine, Edition, SiteLine, SitesSection
 from warehouse.stage_facts import SiteFacts, SitesFacts
 
 LEDGERS = (
@@ -24,7 +26,13 @@ def build_sites(
     if sites is None:
         return None
     lines = tuple(map(describe_site, sites.sites)) if edition == "steward" else ()
-    return SitesSection(len(sites.sites), lines, list_mean_errors(sites), list_losses(facts))
+    return SitesSection(
+        len(sites.sites),
+        lines,
+        list_mean_errors(sites),
+        list_mean_densities(sites),
+        list_losses(facts),
+    )
 
 
 def describe_site(site: SiteFacts) -> SiteLine:
@@ -33,7 +41,36 @@ def describe_site(site: SiteFacts) -> SiteLine:
         (str(each["name"]), format_band(each["value"]), format_band(each["baseline"]))
         for each in site.statement["figures"]
     )
-    return SiteLine(site.name, f"{site.rows:,}", site.outcome, ", ".join(site.broken), figures)
+    return SiteLine(
+        site.name,
+        f"{site.rows:,}",
+        site.outcome,
+        ", ".join(site.broken),
+        figures,
+        list_errors(site.errors),
+        tuple(
+            format_densities(each.category, each.plug_in, each.held_out, each.mixture)
+            for each in site.densities
+        ),
+    )
+
+
+def format_densities(category: str, plug_in: float, held_out: float, mixture: float) -> DensityLine:
+    """Return the errors of the densities of a class as cells of a table."""
+    return category, f"at most {plug_in:.2g}", f"at least {held_out:.2g}", f"at least {mixture:.2g}"
+
+
+def list_mean_densities(sites: SitesFacts) -> tuple[DensityLine, ...]:
+    """Return the mean over the sites of the errors of each class, weighted by their rows."""
+    measured = [site for site in sites.sites if site.densities]
+    shares, found = [site.rows for site in measured], []
+    for lines in zip(*(site.densities for site in measured), strict=True):
+        means = (
+            float(np.average([getattr(line, name) for line in lines], weights=shares))
+            for name in ("plug_in", "held_out", "mixture")
+        )
+        found.append(format_densities(lines[0].category, *means))
+    return tuple(found)
 
 
 def list_losses(facts: Mapping[str, float | str]) -> tuple[tuple[str, str], ...]:
@@ -52,5 +89,9 @@ def list_mean_errors(sites: SitesFacts) -> tuple[tuple[str, str], ...]:
     if not found:
         return ()
     count = min(map(len, found))
-    means = [sum(errors[k] for errors in found) / len(found) for k in range(count)]
-    return tuple((str(k + 1), f"at most {mean:.1%}") for k, mean in enumerate(means))
+    return list_errors([sum(errors[k] for errors in found) / len(found) for k in range(count)])
+
+
+def list_errors(errors: Sequence[float]) -> tuple[tuple[str, str], ...]:
+    """Return the errors of classifiers of the first 1, 2, ... sites as cells of a table."""
+    return tuple((str(k), f"at most {error:.1%}") for k, error in enumerate(errors, start=1))

@@ -196,6 +196,9 @@ class Gap:
     why: str
 
 
+DensityLine = tuple[str, str, str, str]  # class, plug-in, held-out, mixture
+
+
 @dataclass(frozen=True)
 class SiteLine:
     """One site of a common release, for the centre."""
@@ -205,6 +208,8 @@ class SiteLine:
     outcome: Outcome
     broken: str  # checks that did not pass
     figures: tuple[tuple[str, str, str], ...]  # score, with the pool, without it
+    errors: tuple[tuple[str, str], ...]  # number of sites, error of a classifier of their rows
+    densities: tuple[DensityLine, ...]
 
 
 @dataclass(frozen=True)
@@ -214,6 +219,7 @@ class SitesSection:
     count: int
     lines: tuple[SiteLine, ...]  # none for recipients
     errors: tuple[tuple[str, str], ...]  # number of sites, mean error of a classifier of their rows
+    densities: tuple[DensityLine, ...] = ()  # means over all sites
     # Of sites with other columns of the same persons: whose energy, and the share that is lost.
     losses: tuple[tuple[str, str], ...] = ()
 

@@ -1,8 +1,9 @@
-"""Colluding sites: what the moments of a site's set-aside records would add to their attack.
+"""Colluding sites: what the moments of a site's set-aside records add for complete records.
 
 Together with the centre, all other sites know mean and covariance of the records that one site set
-aside. Their attack does not use them, because they tell nothing of a row that its public noise and
-the other rows do not tell: three linkages that do use them find no more persons.
+aside. For a person who is known completely, they tell nothing of a row that its public noise and
+the other rows do not tell: three linkages that do use them find no more persons. What they add
+otherwise is tested in `test_pooled_moments.py`.
 """
 
 from __future__ import annotations

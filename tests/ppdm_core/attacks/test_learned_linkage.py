@@ -77,6 +77,15 @@ def hide_in_product(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return X.mean(axis=0) + X.std(axis=0) * Z
 
 
+def keep_quadratic_form(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return random rows of three columns with x0 (x1 - 2 x2) + 3 x1^2 of the record."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    kept = Z[:, 0] * (Z[:, 1] - 2 * Z[:, 2]) + 3 * Z[:, 1] ** 2
+    G = rng.standard_normal(X.shape)
+    G[:, 0] = (kept - 3 * G[:, 1] ** 2) / (G[:, 1] - 2 * G[:, 2])
+    return X.mean(axis=0) + X.std(axis=0) * G
+
+
 UNSAFE = {
     "one column as a product": hide_in_product,
     "constant length of the noise": add_constant_length,
@@ -107,6 +116,12 @@ def test_attack_curved_map_under_other_names_finds_persons() -> None:
     rng = np.random.default_rng(8)
     X = draw_table(rng, 3)
     assert find_rate(X, bend(X, rng), own_columns=True) > 0.3
+
+
+def test_attack_kept_quadratic_form_finds_persons() -> None:
+    rng = np.random.default_rng(5)
+    X = draw_table(rng, 3)
+    assert find_rate(X, keep_quadratic_form(X, rng)) > 0.3
 
 
 def test_attack_distances_from_neighbours_finds_persons() -> None:

@@ -58,7 +58,7 @@ def test_score_limits_limit_inside_interval_review():
     unsure = judge_score(make_score(LINK, 0.05, 0.02), make_limit(0.05))
     broken = judge_score(make_score(LINK, 0.50, 0.02), make_limit(0.05))
     assert (unsure.outcome, broken.outcome) == ("REVIEW", "FAIL")
-    assert "500 records are too few to tell" in unsure.why
+    assert "500 records measured are too few to tell" in unsure.why
     assert "are needed" not in unsure.why
     assert "too few" not in broken.why
     assert "DPO: for the test" in broken.why

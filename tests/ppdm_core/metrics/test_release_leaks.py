@@ -97,6 +97,16 @@ def draw_python_noise(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return X + np.array([[generator.gauss(0, 2) for _ in row] for row in X])
 
 
+def draw_after_permutation(n: int, seed: int) -> np.random.Generator:
+    generator = np.random.default_rng(seed)
+    generator.permutation(n)
+    return generator
+
+
+def draw_row(seed: object) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(5)  # type: ignore[arg-type]
+
+
 def follow_recurrence(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     Y, state = X.copy(), rng.random(X.shape[1])
     for row in Y:
@@ -150,6 +160,32 @@ UNSAFE: dict[str, tuple[Release, str]] = {
         "recomputed_noise",
     ),
     "seed of Python": (draw_python_noise, "recomputed_noise"),
+    "seed of another generator of numpy": (
+        lambda X, rng: X + np.random.Generator(np.random.Philox(42)).laplace(0, 2, X.shape),
+        "recomputed_noise",
+    ),
+    "seed after a permutation": (
+        lambda X, rng: X + draw_after_permutation(len(X), 7).normal(0, 2, X.shape),
+        "recomputed_noise",
+    ),
+    "spawned seeds of rows": (
+        lambda X, rng: X + 2.0 * np.array([*map(draw_row, np.random.SeedSequence(7).spawn(300))]),
+        "recomputed_noise",
+    ),
+    "seed and row number": (
+        lambda X, rng: X + 2.0 * np.array([draw_row([42, i]) for i in range(len(X))]),
+        "recomputed_noise",
+    ),
+    "seeds of columns": (
+        lambda X, rng: (
+            X + np.array([np.random.default_rng([j, 1]).uniform(-9, 9, len(X)) for j in range(5)]).T
+        ),
+        "recomputed_noise",
+    ),
+    "consecutive seeds of rows": (
+        lambda X, rng: X + 2.0 * np.array([draw_row(4321 + i) for i in range(len(X))]),
+        "recomputed_noise",
+    ),
     "row numbers as seeds": (
         lambda X, rng: (
             X + np.array([np.random.default_rng(i).normal(0, 2, X.shape[1]) for i in range(len(X))])
@@ -202,6 +238,19 @@ def test_recomputed_noise_seeds_that_follow_from_the_record_noticed(draw: str) -
     seeds = (1e4 * X.sum(axis=1)).astype(int) % 9973
     noise = [getattr(np.random.default_rng(seed), draw)(size=10) for seed in seeds]
     assert "recomputed_noise" in find_leaking(X, X + 3.0 * np.array(noise))
+
+
+@pytest.mark.parametrize("seed", ["row number", "any"])
+def test_recomputed_noise_few_seeded_rows_noticed(seed: str) -> None:
+    """Noise of the same distribution without small seeds is within chance."""
+    rng = np.random.default_rng([13, 2**90])
+    X = rng.gamma(2.0, size=(400, 8))
+    Y, few = X + rng.normal(0.0, 2.0, X.shape), range(0, 400, 40)
+    assert "recomputed_noise" not in find_leaking(X, Y)
+    for i in few:
+        generator = np.random.default_rng(i if seed == "row number" else 9973 - 23 * i)
+        Y[i] = X[i] + generator.normal(0.0, 2.0, 8)
+    assert "recomputed_noise" in find_leaking(X, Y)
 
 
 @pytest.mark.parametrize("release", ["means", "noise", "independent and sorted"])
@@ -283,6 +332,58 @@ def test_repeated_noise_few_rows_moved_alike_in_some_of_many_columns_noticed(pla
     Y, some = X + rng.normal(0.0, 20.0, X.shape), slice(place, place + 6)
     Y[::33, some] = X[::33, some] + rng.normal(0.0, 20.0, 6)
     assert "repeated_noise" in find_leaking(X, Y)
+
+
+def draw_sizes(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Return noise that few rows have, of a form of its own in each of these rows."""
+    normal = rng.normal(0.0, 2.0, shape)
+    if kind == "one size":
+        return np.sign(normal) * np.abs(normal[:, :1])
+    if kind == "power of two":
+        return np.sign(normal) * 2.0 ** np.round(np.log2(np.abs(normal)))
+    if kind == "sum zero":
+        return normal - normal.mean(axis=1, keepdims=True)
+    assert kind == "length one"
+    return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["one size", "power of two", "sum zero", "length one"])
+@pytest.mark.parametrize("unit", [1.0, np.array([1.0, 30.0, 0.2, 5.0, 700.0])])
+def test_repeated_noise_few_rows_of_one_form_noticed(kind: str, unit: float | np.ndarray) -> None:
+    X, rng = draw_table(10)
+    Y, few = X + rng.normal(0.0, 2.0, X.shape), slice(0, 300, 30)
+    Y[few] = X[few] + draw_sizes(kind, X[few].shape, rng)
+    keeps_units = kind in ("one size", "power of two")
+    assert ("repeated_noise" in find_leaking(X * unit, Y * unit)) == (
+        keeps_units or np.ndim(unit) == 0
+    )
+    Y[few] = X[few] + rng.normal(0.0, 2.0, X[few].shape)
+    assert "repeated_noise" not in find_leaking(X * unit, Y * unit)
+
+
+def test_repeated_noise_sum_that_is_a_multiple_noticed() -> None:
+    X, rng = draw_table(11)
+    Y = X + rng.normal(0.0, 2.0, X.shape)
+    Y[:, 2] -= (Y - X).sum(axis=1) % 0.7
+    assert "repeated_noise" in find_leaking(X, Y)
+
+
+def test_repeated_noise_masks_that_cancel_modulo_the_range_noticed() -> None:
+    X, rng = draw_table(14)
+    width = np.ptp(X, axis=0)
+    Z, masks = (X - X.min(axis=0)) / width, rng.random(X.shape)
+    masks[:, 3] = -masks[:, 1:3].sum(axis=1)
+    assert "repeated_noise" in find_leaking(X, (Z + masks) % 1.0 * width)
+    masks[:, 3] = rng.random(len(X))
+    assert "repeated_noise" not in find_leaking(X, (Z + masks) % 1.0 * width)
+
+
+def test_repeated_noise_class_means_of_whole_numbers_within_chance() -> None:
+    rng = np.random.default_rng([12, 2**90])
+    label = np.repeat([0, 1, 2], 200)
+    X = np.round(30.0 * label[:, None] + rng.normal(50.0, 4.0, (600, 6)))
+    means = np.array([X[label == each].mean(axis=0) for each in range(3)])
+    assert "repeated_noise" not in find_leaking(X, means[label])
 
 
 @pytest.mark.parametrize("d", [1, 2, 4, 5, 50])

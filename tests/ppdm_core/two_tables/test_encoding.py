@@ -19,15 +19,15 @@ def test_encode_tables_empty_cells_filled_and_marked() -> None:
     x[3] = np.nan
     original, released = encode({"x": x}, {"x": np.ones(N)})
     assert original["x"][3] == np.median(np.delete(np.arange(N), 3))
-    assert np.flatnonzero(original["x (empty)"]).tolist() == [3]
-    assert released["x (empty)"].sum() == 0
+    assert np.flatnonzero(original["empty cells of x"]).tolist() == [3]
+    assert released["empty cells of x"].sum() == 0
 
 
 def test_encode_tables_dates_become_days() -> None:
     cells = np.array(["1970-01-02", "01.02.1970", ""] * 20, dtype=object)
     (original, _) = encode({"day": cells}, {"day": cells})
     assert original["day"][:2].tolist() == [1.0, 31.0]
-    assert original["day (empty)"][:3].tolist() == [0.0, 0.0, 1.0]
+    assert original["empty cells of day"][:3].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_encode_tables_categories_get_numbered_columns() -> None:

@@ -300,6 +300,7 @@ def make_statement(signed_roll: Any, own: str, **changes: Any) -> dict[str, Any]
         "broken": [],
         "figures": [make_figure(0.05)],
         "errors": [],
+        "densities": [],
         "policy": "p",
         "code": "c",
         **changes,
@@ -336,7 +337,14 @@ def send_verdicts(
 def judge(exchanged: Exchanged, context: ReleaseContext, parts: list[SitePart]) -> Any:
     centre = exchanged.open(CENTRE)
     collect_parts(context, centre)  # goes on to the messages that follow
-    return collect_verdicts(centre, parts, POOL)
+    return collect_verdicts(context, centre, parts, POOL)
+
+
+FIGURE = make_figure(0.05)
+
+
+def make_densities(category: str) -> dict[str, Any]:
+    return {"category": category, "plug_in": 0.3, "held_out": 0.1, "mixture": 0.05}
 
 
 BAD_VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
@@ -349,6 +357,20 @@ BAD_VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
     "no outcome": ({"outcome": "FINE"}, "does not have the form of a verdict"),
     "a record": ({"records": [[1.0]]}, "does not have the form of a verdict"),
     "not a figure": ({"figures": [{"name": "x"}]}, "does not have the form of a verdict"),
+    "a figure of no metric": (
+        {"figures": [{**FIGURE, "name": "record_linkage.luck"}]},
+        "does not have the form of a verdict",
+    ),
+    # The least favourable figure of all sites would be the most favourable one.
+    "a figure turned round": (
+        {"figures": [{**FIGURE, "better": "up"}]},
+        "does not have the form of a verdict",
+    ),
+    "more errors than rows": ({"errors": [1.5]}, "does not have the form of a verdict"),
+    "densities of other classes": (
+        {"densities": [make_densities("calm"), make_densities("north")]},
+        "has densities of other classes",
+    ),
 }
 
 

@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prefect.states import Completed
 
+from ppdm.cli.sites import build_run_result
 from ppdm_core.model.errors import Refused
 from ppdm_core.model.manifest import sign
 from ppdm_core.model.release import PublicParameters
@@ -93,6 +95,9 @@ def make_verdict(session: Any, rows: SiteRows, pool: Pool, outcome: str) -> Site
         "broken": [] if outcome == "PASS" else ["record_linkage.rate"],
         "figures": [figure],
         "errors": [0.1, 0.05, 0.05],
+        "densities": [
+            {"category": each, "plug_in": 0.3, "held_out": 0.1, "mixture": 0.05} for each in CLASSES
+        ],
         "policy": "p",
         "code": "c",
     }
@@ -243,6 +248,37 @@ def test_publish_pool_report_names_sites_for_the_centre_alone(published: CommonR
         assert "in its own ledger" in shown and "ll releases so far" not in shown
     assert "ledger" not in verify(find_folder(published) / "0001").manifest
     assert not any(re.search(rf"\b{site}\b", public) for site in published.sites)
+
+
+def test_publish_pool_report_shows_errors_of_densities_and_classifiers(published: CommonRelease):
+    store = published.contexts[CENTRE].open_store()
+    page = render_report(build_view(read_report_facts(store, "ward-0001"), "steward"))
+    public = (find_folder(published) / "0001" / "report.html").read_text()
+    for name in CLASSES:
+        row = [name, "at most 0.3", "at least 0.1", "at least 0.05"]
+        assert (find_rows(page).count(row), find_rows(public).count(row)) == (4, 1)
+    assert (find_rows(page).count(["3", "at most 5.0%"]), "tested by all sites" in public) == (
+        4,
+        True,
+    )
+
+
+def find_rows(page: str) -> list[list[str]]:
+    """Return the cells of all rows of the tables of a report."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
+
+
+def test_run_result_of_the_centre_says_where_the_pool_is(published: CommonRelease):
+    context, state = (
+        published.contexts[CENTRE],
+        Completed(data=str(Stage.PUBLISHED), message="Done."),
+    )
+    centre = build_run_result(context, state, is_centre=True)
+    assert "PUBLISHED  ward-0001" in centre.text and "To check it: ppdm verify" in centre.text
+    assert centre.payload["outcome"] == "published"
+    assert centre.text.splitlines()[-1] == "Done."  # which the examples print of each party
+    assert build_run_result(context, state, is_centre=False).text == "Done."
 
 
 def test_publish_pool_sites_learn_the_end_and_the_key_is_forgotten(published: CommonRelease):

@@ -208,7 +208,7 @@ class ColumnRelease:
         digests = (context.policy.digest, facts.data_digest, run.code_version)
         verdict = Verdict(outcome, (finding,), *digests)
         reached = datetime.now(UTC).isoformat()
-        store_pool_facts(context, release_id, PoolFacts(verdict, (), (), reached))
+        store_pool_facts(context, release_id, PoolFacts(verdict, (), (), (), reached))
 
     def run_all(self, rounds: int = 10) -> dict[str, Any]:
         runs: dict[str, Callable[[], Any]] = {CENTRE: self.run_centre}

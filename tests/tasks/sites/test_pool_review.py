@@ -42,7 +42,7 @@ def make_facts(context: ReleaseContext, release_id: str, outcome: Outcome) -> Po
     finding = Finding("record_linkage.rate", outcome, "It may find too many.")
     verdict = Verdict(outcome, (finding,), context.policy.digest, POOL, code)
     reached = datetime.now(UTC).isoformat()
-    return PoolFacts(verdict, ({"name": "record_linkage.rate", "value": 0.1},), (0.2,), reached)
+    return PoolFacts(verdict, ({"name": "record_linkage.rate", "value": 0.1},), (0.2,), (), reached)
 
 
 class Waiting:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ppdm_core.model.errors import BadInput
+from ppdm_core.model.errors import BadInput, Refused
 from ppdm_core.model.rows import ArrayRows, Block, Rows
 from ppdm_core.model.schema import Schema
 from ppdm_core.numerics.noise import Noise
 from ppdm_core.sanitizers import Sanitizer
 from ppdm_core.sanitizers._basis import fit_basis
+from tasks import progress
 from tasks.context import ReleaseContext
 from tasks.sites import task as site_task
 from tasks.sites.exchange import StillWaiting
+from tasks.sites.task import end_part
 from tests.support.common_release import CommonRelease, make_people, write_people
 from tests.support.contexts import open_run, read_noise
 from tests.support.tables import read_cells
+from warehouse.messages.payloads import End, Pool, Selection, SiteRows
 from warehouse.messages.roll import CENTRE
 from warehouse.sanitized_tables import read_candidate
-from warehouse.stage_facts import SanitizedFacts, read_facts
+from warehouse.stage_facts import PoolFacts, SanitizedFacts, read_facts
 from warehouse.tables import validated_table
 
 
@@ -190,3 +194,73 @@ def test_source_changed_during_a_session_refused(tmp_path: Path):
     write_people(tmp_path / "x" / "east" / "t.csv", X, moods, "east")
     with pytest.raises(BadInput, match="changed since ward-0001 was begun"):
         release.draw_part("east")
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("file_changes", [False, True])
+def test_bad_input_corrected_before_anything_is_sent_continues(tmp_path: Path, file_changes: bool):
+    """What a site has not sent yet, it may correct: the table, or the release file."""
+    release = CommonRelease(tmp_path / "x", "dct_fuzzy")
+    X, moods = make_people(130, 0)
+    write_people(tmp_path / "x" / "east" / "t.csv", X, ["calm"] * 130, "east")
+    enter_all(release)
+    with pytest.raises(BadInput, match="no record with 'mood' = 'tense'"):
+        release.draw_part("east")
+    write_people(tmp_path / "x" / "east" / "t.csv", X, moods, "east")
+    if file_changes:
+        release.change("east", file_digest="1" * 64)
+    with pytest.raises(StillWaiting):  # for the selection of the centre
+        release.draw_part("east")
+    assert list(release.shared.rglob("000-east-centre.msg"))
+
+
+@pytest.mark.extended
+def test_bad_input_after_a_message_was_sent_says_how_to_give_up(tmp_path: Path):
+    release = CommonRelease(tmp_path / "x", "dct_fuzzy")
+    enter_all(release)
+    with suppress(StillWaiting):
+        release.draw_part("east")
+    session = release.enter(CENTRE).session
+    session.receive("east", "bounds")
+    session.send("east", "selection", lambda: Selection(kept=[99]))
+    with pytest.raises(BadInput, match="coefficients that do not exist") as error:
+        release.draw_part("east")
+    assert error.value.file is None  # the table is not the cause
+    with pytest.raises(BadInput, match="ward-0001 was rejected after") as error:
+        release.draw_part("east")
+    assert "remove the folder 0001" in str(error.value.remedy)
+
+
+@pytest.mark.extended
+def test_end_part_of_a_site_that_sent_no_rows_says_why(tmp_path: Path):
+    """Not that the centre ended the release: the reason is at this site."""
+    release = CommonRelease(tmp_path / "x")
+    enter_all(release)
+    exchange, centre = release.enter("east"), release.enter(CENTRE)
+    refusal = Refused("ward-0001 was refused: too many are found.", remedy="See why.")
+    with pytest.raises(StillWaiting):
+        end_part.fn(exchange, refusal)
+    centre.session.send("east", "end", lambda: End(outcome="refused"))
+    with pytest.raises(Refused, match="too many are found"):
+        end_part.fn(exchange, refusal)
+    assert exchange.end is not None and exchange.end.outcome == "refused"
+
+
+def test_judge_pool_progress_says_that_the_pool_is_attacked(monkeypatch: pytest.MonkeyPatch):
+    """The steps of an audit come a second time."""
+    events: list[progress.ProgressEvent] = []
+
+    def attack(*_: Any) -> PoolFacts:
+        assert events[-1].is_heading and "the pool" in events[-1].text
+        raise Refused("The attacks end here.")
+
+    monkeypatch.setattr(progress, "LISTENERS", [events.append])
+    monkeypatch.setattr(site_task, "build_rows", lambda *_: SiteRows(outcome="PASS"))
+    monkeypatch.setattr(site_task, "find_facts", lambda *_: None)
+    monkeypatch.setattr(site_task, "attack_pool", attack)
+    store = SimpleNamespace(transaction=lambda _: nullcontext())
+    context: Any = SimpleNamespace(open_store=lambda: store)
+    session = SimpleNamespace(send=lambda receiver, kind, make: make())
+    exchange: Any = SimpleNamespace(receive=lambda *_: Pool(data=""), session=session)
+    with pytest.raises(Refused, match="attacks end here"):
+        site_task.judge_pool.fn(context, "ward-0001", exchange)

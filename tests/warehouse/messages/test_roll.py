@@ -296,6 +296,9 @@ NUMBERS: dict[str, tuple[dict[str, Any], str]] = {
     "no key": ({"public": "z"}, "is pinned"),
     "no number": ({"session": "../1"}, "does not have the form of a number"),
     "no text": ({"session": 1}, "does not have the form of a number"),
+    "a number as key": ({"public": 7}, "does not have the form of a number"),
+    "nothing as key": ({"public": None}, "does not have the form of a number"),
+    "a list as signature": ({"ed25519": []}, "does not have the form of a number"),
 }
 
 

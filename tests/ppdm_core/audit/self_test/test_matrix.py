@@ -47,6 +47,7 @@ PROMISED = {
     "hidden digits": "hidden_digits",
     "guessable seed": "recomputed_noise",
     "pooled rows": "colluding_sites",
+    "pooled moments": "pooled_moments",
     "part of a sum": "other_party",
     "related columns": "related_party",
 }

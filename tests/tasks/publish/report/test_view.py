@@ -217,7 +217,7 @@ def test_forecast_totals_ends_beyond_the_limit() -> None:
 @pytest.mark.parametrize("last", ["PASS", "REVIEW", "FAIL"])
 def test_combine_sites_limit_has_worst_outcome_of_a_site(last: Outcome) -> None:
     def make(name: str, outcome: Outcome, *broken: str) -> SiteFacts:
-        return SiteFacts(name, 9, "", outcome, 0, broken, (), {}, "", "")
+        return SiteFacts(name, 9, "", outcome, 0, broken, (), (), {}, "", "")
 
     broken = () if last == "PASS" else ("record_linkage.rate",)
     sites = SitesFacts("", (make("a", "PASS"), make("b", last, *broken)))
