@@ -10,7 +10,7 @@ from ppdm_core.attacks.record_linkage import RecordLinkage
 from ppdm_core.metrics.breach_rate import BreachRate
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.model.errors import BadInput
-from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers import SANITIZERS, Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.context import ReleaseContext
 from warehouse.columns import Column
@@ -112,13 +112,18 @@ def describe_column(column: Column) -> dict[str, Any]:
     return {**found, "categories": list(column.categories)}
 
 
+def list_common_methods() -> list[str]:
+    """Return the methods with which sites can release together."""
+    return [name for name, kind in SANITIZERS.items() if kind.common_fit is not None]
+
+
 def check_common_release(context: ReleaseContext, sites: int) -> Sanitizer:
     """Return the method; raise BadInput if so many sites cannot release with it together."""
     sanitizer = context.make_sanitizer()
     if sanitizer.common_fit is None:
         raise BadInput(
             f"Sites cannot release together with method '{context.method}'.",
-            remedy="See which methods can: ppdm site join --help",
+            remedy=f"Use one of these methods: {', '.join(list_common_methods())}.",
         )
     if sanitizer.scale == "zscore":
         raise BadInput(
