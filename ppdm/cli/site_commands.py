@@ -82,7 +82,8 @@ def join(
 ) -> None:
     """Join a common release, and pin the fingerprints of the centre and of all other sites.
 
-    Sites can release together with the methods kde_resample, dct_fuzzy and pca_laplace.
+    Not every method can be released by several sites; the error for another one names those that
+    can.
     """
 
     def run() -> CommandResult:

@@ -12,7 +12,7 @@ import numpy as np
 from ppdm_core.audit.audited_part import gather_part
 from ppdm_core.audit.disclosure_rounding import round_down, round_up
 from ppdm_core.metrics._dapl import MAX_CLASS_RECORDS, Density
-from ppdm_core.metrics.dapl_held_out import DaplHeldOut, find_best_level
+from ppdm_core.metrics.dapl_held_out import find_best_level
 from ppdm_core.metrics.dapl_plug_in import DaplPlugIn
 from ppdm_core.model.arrays import Floats
 from ppdm_core.numerics.kernel_model import BandwidthRule, is_resampled
@@ -43,8 +43,8 @@ def measure_density_errors(
             DensityErrors(
                 name,
                 plug_in=round_up(DaplPlugIn().measure_class(X, rule, widths, rng)),
-                held_out=round_bound(DaplHeldOut().measure_class(X, rule, widths, rng)),
-                mixture=round_bound(bound_mixture(X, rows, rule, widths)),
+                held_out=round_bound(bound_own_distance(X, rule, widths, rng)),
+                mixture=round_bound(bound_distance(X, rows, rule, widths)),
             )
         )
     return tuple(found)
@@ -60,13 +60,28 @@ def round_bound(value: float) -> float:
     return round_down(max(0.0, value))
 
 
-def bound_mixture(X: Floats, rows: Floats, rule: BandwidthRule, widths: Floats) -> float:
-    """Return a lower bound of the distance of the pool's density from that of the records.
+def bound_own_distance(
+    X: Floats, rule: BandwidthRule, widths: Floats, rng: np.random.Generator
+) -> float:
+    """Return a lower bound of the distance of the kernel density of half of the records.
 
-    Records and rows are in random order. A set is chosen where the pool is denser than the records,
-    by three quarters of both. The bound is the share of the other rows minus the share of the other
-    records in it. Records attract rows of the pool, so that it is smaller than with records of
-    other persons.
+    The other half shows the true density. ``dapl_held_out`` asks only where the kernel density is
+    large, so that it does not notice one that is too wide.
+    """
+    made_of, others = np.array_split(X, 2)
+    if len(others) < MIN_CLASS_ROWS:
+        return 0.0  # too few to prove any distance
+    density = Density(made_of, rule, widths)
+    return bound_distance(others, density.draw(len(X), rng), rule, widths)
+
+
+def bound_distance(X: Floats, rows: Floats, rule: BandwidthRule, widths: Floats) -> float:
+    """Return a lower bound of the distance of the density of rows from that of records.
+
+    Both are in random order. A set is chosen where the rows are denser than the records, by three
+    quarters of both. The bound is the share of the other rows minus the share of the other records
+    in it. If rows were drawn around these records, it is smaller than with records of other
+    persons.
     """
     if min(len(X), len(rows)) < MIN_CLASS_ROWS:
         return 0.0  # too few to prove any distance

@@ -13,6 +13,7 @@ from ppdm_core.audit.disclosure_rounding import round_report
 from ppdm_core.audit.draws import PartnerRows
 from ppdm_core.audit.runner import choose_audits
 from ppdm_core.gates import GateInput, decide
+from ppdm_core.metrics import METRICS
 from ppdm_core.model.attacker import SiteMoments
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.score import AuditReport
@@ -76,7 +77,7 @@ def attack_pool(
     job = replace(make_job(context, run, inputs), partners=partners, policy=policy, earlier=None)
     with AttackProcess(job) as process:
         self_test.check_attacks(process)
-        report = run_attacks(job, choose_audits(policy), lambda share: None, process)
+        report = run_attacks(job, choose_pool_audits(policy), lambda share: None, process)
     densities = measure_density_errors(context, inputs, found, job.seed)
     store.home.clear_work(release_id)
     checkpoint("pool attacked")
@@ -97,6 +98,15 @@ def attack_pool(
     verdict = decide(gate_input, data_digest=found.digest, code_version=run.code_version)
     figures = tuple(list_figures(report, policy))
     return PoolFacts(verdict, figures, tuple(errors), densities, now().isoformat())
+
+
+def choose_pool_audits(policy: Policy) -> tuple[str, ...]:
+    """Return the audits of a pool: attacks, and the metrics of a release that the policy names.
+
+    Others take minutes, and no figure of them is judged or leaves this site.
+    """
+    named = {*policy.required, *(limit.split(".")[0] for limit in policy.limits)}
+    return tuple(name for name in choose_audits(policy) if name not in METRICS or name in named)
 
 
 def extend_policy(policy: Policy, *, has_moments: bool) -> Policy:

@@ -14,7 +14,7 @@ from ppdm_core.metrics.inference_rate import InferenceRate
 from ppdm_core.metrics.rate import Rate
 from ppdm_core.metrics.true_positive_rate import TruePositiveRate
 from ppdm_core.model.errors import BadInput
-from ppdm_core.sanitizers import Sanitizer
+from ppdm_core.sanitizers import SANITIZERS, Sanitizer
 from ppdm_core.sanitizers.dct_fuzzy import DctFuzzy
 from tasks.context import ReleaseContext
 from warehouse.columns import Column
@@ -132,6 +132,11 @@ def describe_column(column: Column) -> dict[str, Any]:
     return {**found, "categories": list(column.categories)}
 
 
+def list_common_methods() -> list[str]:
+    """Return the methods with which sites can release together."""
+    return [name for name, kind in SANITIZERS.items() if kind.common_fit is not None]
+
+
 def check_common_release(
     context: ReleaseContext, sites: int, *, is_centre: bool = False
 ) -> Sanitizer:
@@ -140,7 +145,7 @@ def check_common_release(
     if sanitizer.common_fit is None:
         raise BadInput(
             f"Sites cannot release together with method '{context.method}'.",
-            remedy="See which methods can: ppdm site join --help",
+            remedy=f"Use one of these methods: {', '.join(list_common_methods())}.",
         )
     if sanitizer.scale == "zscore":
         raise BadInput(

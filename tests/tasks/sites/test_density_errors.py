@@ -14,7 +14,11 @@ from ppdm_core.model.release import PublicParameters
 from ppdm_core.model.rows import ArrayRows
 from ppdm_core.numerics.kernel_model import BandwidthRule
 from ppdm_core.numerics.scaling import Scaling
-from tasks.sites.density_errors import bound_mixture, measure_density_errors
+from tasks.sites.density_errors import (
+    bound_distance,
+    bound_own_distance,
+    measure_density_errors,
+)
 from tasks.sites.rows import ReleasedTable
 from tests.support.leaks import describe_kernels
 from tests.support.views import make_columns
@@ -28,18 +32,18 @@ def draw_normal(mean: float, seed: int, n: int = N) -> np.ndarray:
 
 
 def bound(X: np.ndarray, rows: np.ndarray) -> float:
-    return bound_mixture(X, rows, RULE, np.ones(2))
+    return bound_distance(X, rows, RULE, np.ones(2))
 
 
-def test_bound_mixture_rows_of_the_same_density_are_near():
+def test_bound_distance_rows_of_the_same_density_are_near():
     assert bound(draw_normal(0.5, 1), draw_normal(0.5, 2)) < 0.15
 
 
-def test_bound_mixture_rows_of_another_density_are_far():
+def test_bound_distance_rows_of_another_density_are_far():
     assert bound(draw_normal(0.3, 1), draw_normal(0.7, 2)) > 0.9
 
 
-def test_bound_mixture_is_a_lower_bound_of_the_distance():
+def test_bound_distance_is_a_lower_bound_of_the_distance():
     """Half of the pool is from here, so that the distance of both densities is one half."""
     X = draw_normal(0.3, 1)
     far = np.concatenate([draw_normal(0.3, 2, N // 2), draw_normal(0.7, 3, N // 2)])
@@ -47,8 +51,26 @@ def test_bound_mixture_is_a_lower_bound_of_the_distance():
     assert 0.35 < bound(X, rows) < 0.5 + 0.06
 
 
-def test_bound_mixture_few_rows_prove_nothing():
+def test_bound_distance_few_rows_prove_nothing():
     assert bound(draw_normal(0.3, 1, 7), draw_normal(0.7, 2)) == 0.0
+
+
+@pytest.mark.parametrize(("floor", "low", "high"), [(0.0, 0.0, 0.3), (0.7, 0.8, 1.0)])
+def test_bound_own_distance_notices_a_density_that_is_too_wide(floor, low, high):
+    rule = BandwidthRule(False, floor)
+    found = bound_own_distance(draw_normal(0.5, 1), rule, np.ones(2), np.random.default_rng(5))
+    assert low <= found + 0.1 and found <= high
+
+
+def test_bound_own_distance_of_a_constant_column_is_the_largest():
+    X = draw_normal(0.5, 1)
+    X[:, 1] = 0.5
+    assert bound_own_distance(X, RULE, np.ones(2), np.random.default_rng(5)) == 1.0
+
+
+def test_bound_own_distance_few_records_prove_nothing():
+    X = draw_normal(0.5, 1, 15)
+    assert bound_own_distance(X, RULE, np.ones(2), np.random.default_rng(5)) == 0.0
 
 
 def measure(public: PublicParameters, label: Any) -> tuple[DensityErrors, ...]:

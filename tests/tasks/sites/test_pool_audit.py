@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ppdm_core.attacks import ATTACKS
+from ppdm_core.metrics import METRICS
 from ppdm_core.model.policy import Limit, Policy
 from ppdm_core.model.rows import Rows
 from ppdm_core.sanitizers import Sanitizer
 from tasks.audit.attack_inputs import read_inputs
 from tasks.context import ReleaseContext
 from tasks.sites import task as site_task
-from tasks.sites.pool_audit import extend_policy, measure_set_aside
+from tasks.sites.pool_audit import choose_pool_audits, extend_policy, measure_set_aside
 from tests.support.common_release import CommonRelease
 from tests.support.tables import read_cells
 
@@ -50,6 +52,14 @@ def test_extend_policy_every_attack_of_other_sites_is_required():
     found = extend_policy(POLICY, has_moments=True)
     needing = {name for name, attack in ATTACKS.items() if "partner_rows" in attack.needs}
     assert needing == set(found.required) - {"record_linkage"}
+
+
+def test_choose_pool_audits_all_attacks_and_the_metrics_that_are_judged():
+    limits = {**LIMITS, "best_accuracy": Limit(0.7, "DPO", "why", absolute=True)}
+    policy = replace(POLICY, required=("record_linkage", "knn_accuracy"), limits=limits)
+    found = choose_pool_audits(policy)
+    assert set(ATTACKS) < set(found)
+    assert {name for name in found if name in METRICS} == {"knn_accuracy", "best_accuracy"}
 
 
 @pytest.mark.extended

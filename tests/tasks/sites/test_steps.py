@@ -24,6 +24,7 @@ from tasks.context import ReleaseContext
 from tasks.sites import task as site_task
 from tasks.sites.exchange import StillWaiting
 from tasks.sites.task import end_part
+from tasks.sites.terms import check_common_release
 from tests.support.common_release import CommonRelease, make_people, write_people
 from tests.support.contexts import open_run, read_noise
 from tests.support.tables import read_cells
@@ -149,6 +150,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "Sites cannot release together with method 'additive_noise'",
     ),
 }
+
+
+def test_method_that_cannot_be_common_refused_with_those_that_can():
+    release: Any = SimpleNamespace(
+        make_sanitizer=lambda: SimpleNamespace(common_fit=None), method="additive_noise"
+    )
+    with pytest.raises(BadInput, match="together with method 'additive_noise'") as error:
+        check_common_release(release, 3)
+    listed = "kde_resample", "dct_fuzzy", "pca_laplace"
+    assert all(name in str(error.value.remedy) for name in listed)
+    assert "additive_noise" not in str(error.value.remedy)
 
 
 @pytest.mark.extended
