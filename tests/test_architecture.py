@@ -37,7 +37,10 @@ BLIND = {"Exception", "BaseException"}
 MAY_CATCH_ALL = "ppdm_core/audit/runner.py"
 # Constructors of generators that a caller hands on; all other names are the hidden global one.
 GENERATORS = {"Generator", "PCG64", "SeedSequence", "default_rng", "BitGenerator"}
-IMITATED_GENERATORS = "ppdm_core/numerics/seeded_streams.py"  # draws what others would draw
+IMITATED_GENERATORS = (  # draw what others would draw
+    "ppdm_core/numerics/seeded_streams.py",
+    "ppdm_core/numerics/derived_streams.py",
+)
 SQL = re.compile(
     r"\bselect\b.+\bfrom\b|\binsert into\b|\bupdate [\w.\"{}]+ set\b|\bdelete from\b|"
     r"\b(create|drop) (or replace )?(temp )?(table|schema|view)\b",
@@ -187,7 +190,7 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
 
 
 def check_global_random(module: Module) -> Iterator[str]:
-    if module.path == IMITATED_GENERATORS:
+    if module.path in IMITATED_GENERATORS:
         return
     for node in module.nodes:
         owner, _, name = (name_of(node) if isinstance(node, ast.Attribute) else "").rpartition(".")

@@ -227,8 +227,8 @@ def list_exact_residuals(comparison: ReleaseComparison) -> list[Floats]:
         return []
     rows = slice(0, _MAX_ROWS)
     R = comparison.Y[rows] - comparison.X[comparison.records[rows]]
-    units = [spread] if comparison.units is None else [spread, 1.0 / comparison.units[1]]
-    return [R / unit for unit in units]
+    original = 1.0 if comparison.units is None else comparison.units[1]
+    return [R / spread, R * original]
 
 
 def is_beyond_chance(squared: float, length: int, tried: int) -> bool:

@@ -55,7 +55,7 @@ IN_DELIVERY = (
 # In a withdrawal from a database and a bucket.
 IN_REMOVAL = ("rows removed", "notice of a sink written", "manifest of a sink removed")
 IN_REJECTION = ("before commit of refused", "events committed", "after commit of refused")
-# In a common release of several sites; see tests/e2e/test_sites.py.
+# In a common release of several sites; see tests/e2e/test_common_release.py.
 IN_COMMON_RELEASE = (
     "message stored",
     "message sent",
@@ -64,6 +64,8 @@ IN_COMMON_RELEASE = (
     "pool begun",
     "pool stored",
     "pool attacked",
+    "before commit of part_judged",
+    "after commit of part_judged",
     "end recorded",
 )
 # In the order of a release; the others are tried one by one, which takes longer.
