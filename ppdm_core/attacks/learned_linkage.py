@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +45,8 @@ from ppdm_core.model.reasons import Reason
 from ppdm_core.numerics.decompositions import decompose_symmetric
 
 MIN_PAIRS = 9
+_PRODUCT_GROUPS = 5  # of columns, of which three at a time are multiplied
+_MAX_PRODUCT_ROWS = 200_000
 _CANDIDATES = ("first", "second", "third")  # the best linkers on left-out pairs
 _COMPARED_ROWS = 300  # other rows among which a left-out pair is ranked
 _MAX_COMPARED_PAIRS = 450  # that linkers are fitted to and tried on
@@ -193,8 +195,8 @@ def describe_pairs(view: AttackerView) -> Pairs:
         released["figures"] = standardise_self(compute_figures(comparable[1]))
         persons["squares"], released["squares"] = map(append_squares, comparable)
         raw, raw_rows = (to_original_units(each, *units) for each in (X, view.Y))
-        if is_enough_for_products(len(view.known.rows), X.shape[1]):
-            persons["products"], released["products"] = map(append_products, comparable)
+        for name, columns in list_product_columns(len(view.known.rows), *comparable[1].shape):
+            persons[name], released[name] = (append_products(Z[:, columns]) for Z in comparable)
         persons["logarithms"] = compute_logarithms(raw, raw)
         released["logarithms"] = compute_logarithms(raw_rows, raw)
     return Pairs(persons, released, view.known.rows, comparable)
@@ -311,11 +313,23 @@ def remove_weights(spec: LinkerSpec) -> LinkerSpec:
     return LinkerSpec(spec.regression, spec.predicts_rows, spec.given, spec.compared)
 
 
-def is_enough_for_products(pairs: int, d: int) -> bool:
-    """Return whether a direction in all products of two columns can be learned from pairs."""
-    features = d * (d + 3) // 2  # with the columns themselves
+def list_product_columns(pairs: int, n: int, d: int) -> Iterator[tuple[str, Ints]]:
+    """Yield columns of which a direction in all products of two can be learned from pairs.
+
+    If there are too many columns, any three of them are in one of the lists.
+    """
     learned = 2 * min(pairs, _MAX_COMPARED_PAIRS) // 3
-    return d > 1 and learned >= _PAIRS_PER_FEATURE * features
+
+    def is_enough(columns: int) -> bool:
+        features = columns * (columns + 3) // 2  # with the columns themselves
+        return columns > 1 and learned >= _PAIRS_PER_FEATURE * features
+
+    groups = np.array_split(np.arange(d), _PRODUCT_GROUPS)
+    lists = [np.concatenate(chosen) for chosen in combinations(groups, 3)]
+    if is_enough(d):
+        yield "products", np.arange(d)
+    elif is_enough(len(lists[0])) and len(lists) * n <= _MAX_PRODUCT_ROWS:
+        yield from ((f"products {i + 1}", columns) for i, columns in enumerate(lists))
 
 
 def can_fit(regression: str, pairs: int, given: str, features: int) -> bool:
