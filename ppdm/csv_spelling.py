@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from ppdm.table_files import CSV_ENDINGS, find_delimiter
 from ppdm_core.model.arrays import Bools, Floats, Ints
+from ppdm_core.two_tables.tables import Table
 
 LINES = "line ends"  # of the file, as doubts name them
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -24,6 +26,13 @@ WHOLE = r"^[+-]?\d+$"
 ONE_ZERO = r"^[+-]?\d+\.0$"
 NO_DIGIT = r"^[+-]?\d+\.($|[eE])"
 DATE = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
+
+
+def note_spelling(table: Table, path: Path) -> Table:
+    """Return a table with the columns that its file, if it is one, writes in several ways."""
+    if not path.is_file():  # a folder, or a table in a file
+        return table
+    return replace(table, varied_text=find_varied_columns(path, list(table.columns), table.n))
 
 
 def find_varied_columns(path: Path, names: Sequence[str], rows: int) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -74,13 +74,16 @@ def audit(
     >>> report.find_score("record_linkage.rate").value
     1.0
     """
+    from ppdm.csv_spelling import note_spelling
     from ppdm.policies import SYNTHETIC_POLICY, load_policy
     from ppdm_core.settings.policy_text import check_policy
     from ppdm_core.two_tables.judge import judge_tables
     from ppdm_core.two_tables.runner import audit_tables
     from ppdm_core.two_tables.tables import as_table
 
-    tables = read_if_path(original, label), note_spelling(released, read_if_path(released, label))
+    tables = [read_if_path(each, label) for each in (original, released)]
+    if isinstance(released, str | Path):
+        tables[1] = note_spelling(tables[1], Path(released))
     if isinstance(policy, Policy):
         check_policy(policy)
     else:
@@ -116,13 +119,3 @@ def read_if_path(given: Any, label: str | None) -> Any:
     from ppdm.table_files import read_table
 
     return read_table(Path(given), label) if isinstance(given, str | Path) else given
-
-
-def note_spelling(given: Any, table: Any) -> Any:
-    """Return a table with the columns that its file, if it is one, writes in several ways."""
-    from ppdm.csv_spelling import find_varied_columns
-
-    if not isinstance(given, str | Path):
-        return table
-    varied = find_varied_columns(Path(given), list(table.columns), table.n)
-    return replace(table, varied_text=varied)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppdm.csv_spelling import note_spelling
 from ppdm.policies import SYNTHETIC_POLICY, load_policy
 from ppdm_core.model.errors import BadInput
 from ppdm_core.model.policy import Policy
@@ -94,23 +95,13 @@ def read_comparison(files: AuditedFiles) -> TableComparison:
 
     return compare_tables(
         read_table(files.original, files.label),
-        read_released(files),
+        note_spelling(read_table(files.released, files.label), Path(files.released)),
         control=read_optional(files.control),
         known=read_optional(files.known),
         sample=read_optional(files.sample),
         aligned=files.aligned,
         label=files.label,
     )
-
-
-def read_released(files: AuditedFiles) -> Table:
-    """Return the released table, with the columns that its file writes in several ways."""
-    from ppdm.csv_spelling import find_varied_columns
-
-    table, path = read_table(files.released, files.label), Path(files.released)
-    if not path.is_file():  # a table in a file, or a folder
-        return table
-    return replace(table, varied_text=find_varied_columns(path, list(table.columns), table.n))
 
 
 def read_table(path: str, label: str | None) -> Table:
